@@ -1,0 +1,286 @@
+package engine
+
+import (
+	"time"
+
+	"apollo11/engine/task"
+	"apollo11/engine/view"
+)
+
+// Command is something asked of the controller: a closed set, one type each.
+// The comment of each names the Answer it gets.
+type Command interface{ command() }
+
+// Register is an executor presenting itself. Answered Registered.
+type Register struct {
+	Exec     string
+	Types    []string    // what it offers
+	Units    []task.Unit // contracts of those that have one
+	Proto    int         // 1 or 2
+	Instance string      // random per process; empty on protocol 1
+	Running  []Held      // tasks it holds
+	Host     string
+	PID      int
+	Build    string
+}
+
+// Held is a task that an executor says it has.
+type Held struct {
+	Task    string
+	Version task.Version
+	Phase   Phase
+}
+
+// Phase is how far an executor has come with a task that it holds.
+type Phase uint8
+
+const (
+	PhaseQueued Phase = iota
+	PhaseRunning
+	PhaseDone // its result is kept, unacknowledged
+)
+
+// Types adds and removes task types of a registered executor. Answered Registered.
+type Types struct {
+	Exec   string
+	Add    []string
+	Remove []string
+	Units  []task.Unit
+}
+
+// Ready is a protocol 1 heartbeat: the executor waits for a task now. It gets
+// an Order later: a task, or a Beat when wire.hold has passed. Never answered.
+type Ready struct{ Exec string }
+
+// Result is an attempt's end. Answered Applied, or ErrUnregistered.
+type Result struct {
+	Exec    string
+	Outcome task.Outcome
+	Raw     error // the message was malformed but named its task: fails the attempt as output_invalid
+}
+
+// Returned hands a recalled or drained task back unstarted. Answered Applied.
+type Returned struct {
+	Exec    string
+	Task    string
+	Version task.Version
+}
+
+// Progress is a sign from a running attempt. Never answered.
+type Progress struct {
+	Exec    string
+	Task    string
+	Version task.Version // zero: what it was last sent
+	Start   bool         // it still runs after 50 ms
+	Percent string
+	Message string
+}
+
+// Offline is an executor leaving in order. Never answered.
+type Offline struct{ Exec, Reason string }
+
+// Disconnected says that an executor's link is gone. Never answered.
+type Disconnected struct{ Exec, Reason string }
+
+// Submit asks for tasks, all or none. Answered Submitted; a fault in any of
+// them is a *SubmitError, and nothing is queued.
+type Submit struct{ Specs []task.Spec }
+
+// Requeue gives dead, cancelled or aborted tasks a new life. Answered Changed.
+type Requeue struct {
+	Selection
+	Actor string
+}
+
+// Cancel ends tasks that have not ended. Answered Changed.
+type Cancel struct {
+	Selection
+	Actor  string
+	Reason string
+}
+
+// Selection names tasks one by one, or all that match.
+type Selection struct {
+	IDs   []string
+	All   bool // use Query instead of IDs
+	Query view.Query
+	Count bool // only count what matches, with three samples; change nothing
+}
+
+// Pause stops dispatching (On) or lets it go on: of one type, or all. Answered Done.
+type Pause struct {
+	Type string // empty: everything
+	On   bool
+}
+
+// Drain lets an executor finish what it runs and takes nothing new. Answered Done.
+type Drain struct{ Exec string }
+
+// Debug switches the wire tap. Answered Done.
+type Debug struct{ On bool }
+
+// Repair sets a state key by hand. Answered view.Key.
+type Repair struct {
+	Key    string
+	Value  string
+	Delete bool
+	Reason string
+	Actor  string
+}
+
+// GetStatus is answered *view.Status.
+type GetStatus struct{}
+
+// GetExecutors is answered []view.Executor, by id.
+type GetExecutors struct{}
+
+// GetTasks is answered *view.Page.
+type GetTasks struct{ Query view.Query }
+
+// GetTask is answered *view.Detail, or ErrNotFound; ID may be a unique prefix.
+type GetTask struct{ ID string }
+
+// GetState is answered *StatePage: keys in order.
+type GetState struct {
+	Keys   []string // these; none: all
+	Prefix string
+	Since  uint64 // only keys changed after this state version
+	Cursor string // after this key
+	Limit  int    // 0: view.MaxRows
+}
+
+// StatePage is a page of the global state.
+type StatePage struct {
+	Version uint64 // state version
+	Keys    []view.Key
+	Cursor  string
+}
+
+// GetLate is answered []view.Late, newest first.
+type GetLate struct{ Limit int }
+
+// Changed answers a command on many tasks.
+type Changed struct {
+	Matched int      // tasks the selection named
+	Changed int      // tasks that changed
+	Skipped []string // "id: why" of those that did not, the first hundred
+	Samples []string // ids, of a count
+}
+
+// Registered answers Register and Types.
+type Registered struct {
+	Epoch         uint64
+	StateVersion  uint64
+	ConfigVersion uint64
+	Heartbeat     time.Duration
+	Refused       []string // "type: difference" of contracts that others hold otherwise
+	Kept          []Held   // presented tasks that stay with the executor
+	Stale         []Held   // presented tasks that it must end: each gets a cancel order
+}
+
+// Submitted answers Submit, one line per spec in order.
+type Submitted struct{ Tasks []SubmittedTask }
+
+// SubmittedTask is one accepted task.
+type SubmittedTask struct {
+	ID      string
+	State   task.State
+	Existed bool   // the id or key named work that was there already
+	Warning string // e.g. no executor offers the type
+}
+
+// Verdict is what became of a result.
+type Verdict uint8
+
+const (
+	Accepted  Verdict = iota // applied
+	Duplicate                // was applied before, same version
+	Stale                    // dropped, in the late ledger
+	Rejected                 // ends the attempt, but as a failure: Reason says why
+)
+
+// Applied answers Result and Returned.
+type Applied struct {
+	Verdict      Verdict
+	Reason       string
+	StateVersion uint64
+}
+
+// Done answers what has nothing to tell.
+type Done struct{}
+
+// Answer is what a Command gets: one of the types that the commands name.
+type Answer any
+
+// Order is sent to an executor unasked: a closed set.
+type Order interface{ order() }
+
+// Assign gives a task.
+type Assign struct{ task.Assignment }
+
+// Beat answers a held protocol 1 heartbeat when there is no task.
+type Beat struct{ StateVersion uint64 }
+
+// Revoke ends a task: cancel, deadline passed, or superseded.
+type Revoke struct {
+	Task    string
+	Version task.Version
+	Reason  string
+}
+
+// Recall asks for a task back if it has not been started.
+type Recall struct {
+	Task    string
+	Version task.Version
+}
+
+// DrainOrder tells an executor to finish, give back the rest, and go.
+type DrainOrder struct{ Reason string }
+
+// Dismiss closes the link: the executor was replaced, or its answer is no longer wanted.
+type Dismiss struct{ Reason string }
+
+func (Assign) order()     {}
+func (Beat) order()       {}
+func (Revoke) order()     {}
+func (Recall) order()     {}
+func (DrainOrder) order() {}
+func (Dismiss) order()    {}
+
+func (Register) command()     {}
+func (Types) command()        {}
+func (Ready) command()        {}
+func (Result) command()       {}
+func (Returned) command()     {}
+func (Progress) command()     {}
+func (Offline) command()      {}
+func (Disconnected) command() {}
+func (Submit) command()       {}
+func (Requeue) command()      {}
+func (Cancel) command()       {}
+func (Pause) command()        {}
+func (Drain) command()        {}
+func (Debug) command()        {}
+func (Repair) command()       {}
+func (GetStatus) command()    {}
+func (GetExecutors) command() {}
+func (GetTasks) command()     {}
+func (GetTask) command()      {}
+func (GetState) command()     {}
+func (GetLate) command()      {}
+
+// Link is a connection as the loop sees it. The loop calls it only from its own
+// goroutine and only after what led to the call is on disk; no method waits.
+type Link interface {
+	Order(Order)                            // adds to what the next Flush sends
+	Answer(ref uint64, a Answer, err error) // likewise
+	Flush()                                 // sends what was added, without blocking
+	Heard() time.Time                       // when the last frame came (monotonic)
+}
+
+// Ask is a command with where its answer goes.
+type Ask struct {
+	Command Command
+	Link    Link   // of a Register: the executor's link from now on
+	Ref     uint64 // handed back with the answer
+}

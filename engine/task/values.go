@@ -1,0 +1,136 @@
+package task
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Value is one named text: an input, an output, a pinned context key.
+type Value struct{ Name, Value string }
+
+// Values is a set of values, sorted by name, each name once.
+type Values []Value
+
+// NewValues sorts a copy of list and refuses a repeated name.
+func NewValues(list []Value) (Values, error) {
+	v := slices.Clone(list)
+	slices.SortFunc(v, func(a, b Value) int { return strings.Compare(a.Name, b.Name) })
+	for i := 1; i < len(v); i++ {
+		if v[i].Name == v[i-1].Name {
+			return nil, fmt.Errorf("%q is given twice", v[i].Name)
+		}
+	}
+	return v, nil
+}
+
+// Get returns the value of name and whether it is there.
+func (v Values) Get(name string) (string, bool) {
+	i, ok := slices.BinarySearchFunc(v, name, func(e Value, n string) int { return strings.Compare(e.Name, n) })
+	if !ok {
+		return "", false
+	}
+	return v[i].Value, true
+}
+
+// Size is the bytes of all names and values together, what limits count.
+func (v Values) Size() (n int) {
+	for _, e := range v {
+		n += len(e.Name) + len(e.Value)
+	}
+	return n
+}
+
+// AppendText appends the canonical text: name=value lines joined by newlines,
+// in order, values escaped as on the wire.
+func (v Values) AppendText(dst []byte) []byte {
+	for i, e := range v {
+		if i > 0 {
+			dst = append(dst, '\n')
+		}
+		dst = append(dst, e.Name...)
+		dst = append(dst, '=')
+		dst = AppendEscaped(dst, e.Value)
+	}
+	return dst
+}
+
+// ParseValues reads what AppendText wrote.
+func ParseValues(text string) (Values, error) {
+	if text == "" {
+		return nil, nil
+	}
+	list := make([]Value, 0, strings.Count(text, "\n")+1)
+	for line := range strings.SplitSeq(text, "\n") {
+		name, escaped, ok := strings.Cut(line, "=")
+		if !ok || name == "" {
+			return nil, fmt.Errorf("%q is no name=value line", line)
+		}
+		value, err := Unescape(escaped)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", name, err)
+		}
+		list = append(list, Value{name, value})
+	}
+	return NewValues(list)
+}
+
+// Hash is the SHA-256 of the canonical text, "sha256:" and hex digits.
+func (v Values) Hash() string {
+	sum := sha256.Sum256(v.AppendText(nil))
+	return "sha256:" + hex.EncodeToString(sum[:])
+}
+
+// AppendEscaped appends s with backslash, newline and equals sign written as
+// \\ \n \e: the only escapes there are, on the wire and in canonical texts.
+func AppendEscaped(dst []byte, s string) []byte {
+	for i := 0; i < len(s); i++ {
+		switch c := s[i]; c {
+		case '\\':
+			dst = append(dst, '\\', '\\')
+		case '\n':
+			dst = append(dst, '\\', 'n')
+		case '=':
+			dst = append(dst, '\\', 'e')
+		default:
+			dst = append(dst, c)
+		}
+	}
+	return dst
+}
+
+// Unescape undoes AppendEscaped in one scan from left to right; any other
+// escape, or a bare equals sign or newline, is an error.
+func Unescape(s string) (string, error) {
+	if strings.IndexByte(s, '\\') < 0 && !strings.ContainsAny(s, "=\n") {
+		return s, nil
+	}
+	out := make([]byte, 0, len(s))
+	for i := 0; i < len(s); i++ {
+		c := s[i]
+		if c == '=' || c == '\n' {
+			return "", fmt.Errorf("unescaped %q in a value", c)
+		}
+		if c != '\\' {
+			out = append(out, c)
+			continue
+		}
+		i++
+		if i == len(s) {
+			return "", fmt.Errorf("a value ends in a lone backslash")
+		}
+		switch s[i] {
+		case '\\':
+			out = append(out, '\\')
+		case 'n':
+			out = append(out, '\n')
+		case 'e':
+			out = append(out, '=')
+		default:
+			return "", fmt.Errorf(`unknown escape \%c`, s[i])
+		}
+	}
+	return string(out), nil
+}
