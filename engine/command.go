@@ -82,29 +82,21 @@ type Offline struct{ Exec, Reason string }
 // Disconnected says that an executor's link is gone. Never answered.
 type Disconnected struct{ Exec, Reason string }
 
-// Submit asks for tasks, all or none. Answered Submitted; a fault in any of
+// Submit asks for tasks, all or none. Answered []view.Submitted in order of Specs; a fault in any of
 // them is a *SubmitError, and nothing is queued.
 type Submit struct{ Specs []task.Spec }
 
-// Requeue gives dead, cancelled or aborted tasks a new life. Answered Changed.
+// Requeue gives dead, cancelled or aborted tasks a new life. Answered *view.Changed.
 type Requeue struct {
-	Selection
+	view.Selection
 	Actor string
 }
 
-// Cancel ends tasks that have not ended. Answered Changed.
+// Cancel ends tasks that have not ended. Answered *view.Changed.
 type Cancel struct {
-	Selection
+	view.Selection
 	Actor  string
 	Reason string
-}
-
-// Selection names tasks one by one, or all that match.
-type Selection struct {
-	IDs   []string
-	All   bool // use Query instead of IDs
-	Query view.Query
-	Count bool // only count what matches, with three samples; change nothing
 }
 
 // Pause stops dispatching (On) or lets it go on: of one type, or all. Answered Done.
@@ -140,32 +132,11 @@ type GetTasks struct{ Query view.Query }
 // GetTask is answered *view.Detail, or ErrNotFound; ID may be a unique prefix.
 type GetTask struct{ ID string }
 
-// GetState is answered *StatePage: keys in order.
-type GetState struct {
-	Keys   []string // these; none: all
-	Prefix string
-	Since  uint64 // only keys changed after this state version
-	Cursor string // after this key
-	Limit  int    // 0: view.MaxRows
-}
-
-// StatePage is a page of the global state.
-type StatePage struct {
-	Version uint64 // state version
-	Keys    []view.Key
-	Cursor  string
-}
+// GetState is answered *view.KeyPage.
+type GetState struct{ Query view.KeyQuery }
 
 // GetLate is answered []view.Late, newest first.
 type GetLate struct{ Limit int }
-
-// Changed answers a command on many tasks.
-type Changed struct {
-	Matched int      // tasks the selection named
-	Changed int      // tasks that changed
-	Skipped []string // "id: why" of those that did not, the first hundred
-	Samples []string // ids, of a count
-}
 
 // Registered answers Register and Types.
 type Registered struct {
@@ -176,17 +147,6 @@ type Registered struct {
 	Refused       []string // "type: difference" of contracts that others hold otherwise
 	Kept          []Held   // presented tasks that stay with the executor
 	Stale         []Held   // presented tasks that it must end: each gets a cancel order
-}
-
-// Submitted answers Submit, one line per spec in order.
-type Submitted struct{ Tasks []SubmittedTask }
-
-// SubmittedTask is one accepted task.
-type SubmittedTask struct {
-	ID      string
-	State   task.State
-	Existed bool   // the id or key named work that was there already
-	Warning string // e.g. no executor offers the type
 }
 
 // Verdict is what became of a result.
