@@ -1,0 +1,315 @@
+package snapshot
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"strings"
+	"time"
+)
+
+// tornEnd marks what recovery cut from a segment.
+const tornEnd = ".torn"
+
+// found is what a look at a data folder shows, and what a start has to put in
+// order. Looking changes nothing.
+type found struct {
+	view   view
+	images generations
+	torn   *torn
+	stub   string   // a last segment whose header was never whole
+	junk   []string // files that nothing refers to
+	empty  *header  // the last segment has no entries: a new one takes its place
+}
+
+// torn is a tail that a crash left.
+type torn struct {
+	file string
+	end  int64  // where the last whole batch ends
+	data []byte // what is behind it, at most MaxBatch
+}
+
+// survey reads a data folder as a start does: all headers, and every entry the
+// newest image does not cover. A *Damage means: refuse.
+func survey(files Files, dir string) (*found, error) {
+	names, err := files.List(dir)
+	if err != nil {
+		return nil, fmt.Errorf("data folder: %w", err)
+	}
+	f := &found{}
+	segs, err := f.readHeaders(files, dir, names)
+	if err != nil {
+		return nil, err
+	}
+	if f.images, err = readGenerations(files, dir, names); err != nil {
+		return nil, err
+	}
+	f.junk = junk(names, f.images)
+	if err := f.check(files, dir, segs); err != nil {
+		return nil, withHint(err, dir)
+	}
+	return f, nil
+}
+
+func withHint(err error, dir string) error {
+	var d *Damage
+	if errors.As(err, &d) && d.Hint == "" {
+		d.Hint = "apollo11 verify --data " + dir + ", then apollo11 repair --data " + dir
+	}
+	return err
+}
+
+// candidate is a file named like a segment; bad is set if its header is.
+type candidate struct {
+	segment
+	bad *Damage
+}
+
+func (f *found) readHeaders(files Files, dir string, names []string) ([]candidate, error) {
+	var cs []candidate
+	for _, name := range names {
+		if _, _, ok := parseSegmentName(name); !ok {
+			continue
+		}
+		c, stub, err := readHeader(files, dir, name)
+		if err != nil {
+			return nil, err
+		}
+		f.stub = ""
+		if stub {
+			f.stub = name
+		}
+		cs = append(cs, c)
+	}
+	if f.stub != "" {
+		cs = cs[:len(cs)-1]
+	}
+	return cs, nil
+}
+
+// readHeader reads the first line of a segment. stub: it is not whole, and
+// nothing was ever written behind it.
+func readHeader(files Files, dir, name string) (c candidate, stub bool, err error) {
+	h, err := files.Open(filepath.Join(dir, name))
+	if err != nil {
+		return c, false, fmt.Errorf("read journal: %w", err)
+	}
+	defer h.Close()
+	size, err := h.Size()
+	if err != nil {
+		return c, false, fmt.Errorf("read journal: %w", err)
+	}
+	b, err := readPart(h, 0, min(size, maxHeader))
+	if err != nil {
+		return c, false, fmt.Errorf("read %s: %w", name, err)
+	}
+	c.name = name
+	n := bytes.IndexByte(b, '\n')
+	if n < 0 {
+		c.bad = &Damage{File: name, What: "header line has no end"}
+		return c, size < maxHeader, nil
+	}
+	c.body = int64(n + 1)
+	c.h, err = parseHeader(b[:n])
+	seg, first, _ := parseSegmentName(name)
+	switch {
+	case errors.Is(err, ErrVersion):
+		return c, false, fmt.Errorf("%s: %w", name, err)
+	case err != nil:
+		c.bad = &Damage{File: name, What: "header: " + err.Error()}
+		return c, size == c.body, nil
+	case seg != c.h.seg || first != c.h.first:
+		c.bad = &Damage{File: name, What: "header is not that of a file of this name"}
+	}
+	return c, false, nil
+}
+
+// follows reports whether b can be the segment after a, by their headers.
+func follows(a, b candidate) bool {
+	return a.bad == nil && b.bad == nil && a.h.seg+1 == b.h.seg && a.h.first <= b.h.first
+}
+
+// check finds the stretch of segments up to the newest, and reads those a start
+// needs: from the one behind the newest image on.
+func (f *found) check(files Files, dir string, cs []candidate) error {
+	base, baseFile := f.images.base()
+	if len(cs) == 0 {
+		return f.ahead(base, baseFile)
+	}
+	n := len(cs) - 1
+	if cs[n].bad != nil {
+		return cs[n].bad
+	}
+	start := n
+	for start > 0 && follows(cs[start-1], cs[start]) {
+		start--
+	}
+	for _, c := range cs[start:] {
+		f.view.segs = append(f.view.segs, c.segment)
+	}
+	if d := missing(cs[start].segment, base); d.Seq < cs[start].h.first {
+		if start > 0 && cs[start-1].bad != nil {
+			return cs[start-1].bad
+		}
+		return d
+	}
+	if err := f.checkTail(files, dir); err != nil {
+		return err
+	}
+	if err := f.ahead(base, baseFile); err != nil {
+		return err
+	}
+	return f.checkFrom(files, dir, base+1)
+}
+
+// missing names what stands between an image at seq base, or the beginning, and
+// the oldest segment there is.
+func missing(oldest segment, base uint64) *Damage {
+	return &Damage{
+		File: oldest.name, Seq: base + 1,
+		What: fmt.Sprintf("entries %d to %d are missing before it, and no good image covers them", base+1, oldest.h.first-1),
+		Hint: "apollo11 restore backup/DATE, or apollo11 repair --start-empty",
+	}
+}
+
+func (f *found) ahead(base uint64, file string) error {
+	if base <= f.view.last {
+		return nil
+	}
+	return &Damage{
+		File: file, Seq: f.view.last + 1,
+		What: fmt.Sprintf("image at seq %d is ahead of the journal, which ends at %d", base, f.view.last),
+	}
+}
+
+// checkTail reads the last segment and finds where its last whole batch ends.
+func (f *found) checkTail(files Files, dir string) error {
+	seg := f.view.segs[len(f.view.segs)-1]
+	h, err := files.Open(filepath.Join(dir, seg.name))
+	if err != nil {
+		return fmt.Errorf("read journal: %w", err)
+	}
+	defer h.Close()
+	size, err := h.Size()
+	if err != nil {
+		return fmt.Errorf("read journal: %w", err)
+	}
+	w := startWalk(seg.name, h, seg.h, seg.body, size)
+	data, err := w.tail()
+	if err != nil {
+		return err
+	}
+	f.view.end, f.view.last, f.view.crc = w.good, w.last, w.crc
+	switch {
+	case data != nil:
+		f.torn = &torn{file: seg.name, end: w.good, data: data}
+	case w.entries == 0:
+		f.empty = &seg.h
+	}
+	return nil
+}
+
+// tail reads to the end and returns what is behind the last whole batch, nil if
+// nothing; or a *Damage if a crash cannot have left that.
+func (w *walk) tail() ([]byte, error) {
+	err := w.rest()
+	var d *Damage
+	if err == nil || !errors.As(err, &d) {
+		return nil, err
+	}
+	if w.closed || w.in.end-w.good > MaxBatch {
+		return nil, d
+	}
+	data, err := readPart(w.in.f, w.good, w.in.end)
+	if err != nil {
+		return nil, fmt.Errorf("read %s: %w", w.name, err)
+	}
+	if why := judge(data, w.salt, w.last); why != "" {
+		d.What += ", and " + why
+		return nil, d
+	}
+	return data, nil
+}
+
+// checkFrom reads the closed segments that have entries from seq on.
+func (f *found) checkFrom(files Files, dir string, seq uint64) error {
+	for i := range f.view.segs[1:] {
+		if f.view.after(i) <= seq {
+			continue
+		}
+		if err := f.view.readSegment(files, dir, i, func(line) error { return nil }); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// junk lists files left over by a start, an image or a repair that was cut
+// short. Task files are judged only while the newest image's envelope is good.
+func junk(names []string, g generations) []string {
+	var out []string
+	for _, name := range names {
+		orphan := isTaskFile(name) && g.cur != nil && !g.refer(name)
+		if strings.HasSuffix(name, tempEnd) || orphan {
+			out = append(out, name)
+		}
+	}
+	return out
+}
+
+// nextHeader is that of the segment a start begins.
+func (f *found) nextHeader(now time.Time) header {
+	seg := uint64(1)
+	if n := len(f.view.segs); n > 0 {
+		seg = f.view.segs[n-1].h.seg + 1
+		now = later(now, f.view.segs[n-1].h.opened)
+	}
+	if f.empty != nil {
+		seg, now = f.empty.seg, later(now, f.empty.opened)
+	}
+	return newHeader(seg, f.view.last+1, f.view.crc, now)
+}
+
+// tidy puts in order what survey found. Done half, the next start does it again.
+func (s *Store) tidy(f *found) error {
+	for _, name := range f.junk {
+		s.log.Info("left-over file removed", "file", name)
+		if err := s.files.Remove(s.path(name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
+	if f.stub != "" {
+		s.log.Warn("segment without a whole header set aside", "file", f.stub, "kept", f.stub+tornEnd)
+		if err := s.files.Rename(s.path(f.stub), s.path(f.stub+tornEnd)); err != nil {
+			return err
+		}
+	}
+	if f.torn != nil {
+		if err := s.cut(f.torn); err != nil {
+			return err
+		}
+	}
+	if f.empty != nil {
+		f.view.segs = f.view.segs[:len(f.view.segs)-1]
+	}
+	return nil
+}
+
+// cut keeps the torn bytes in a file of their own, then takes them off.
+func (s *Store) cut(t *torn) error {
+	s.log.Warn("torn tail cut", "file", t.file, "at", t.end, "bytes", len(t.data),
+		"lines", bytes.Count(t.data, []byte("\n")), "kept", t.file+tornEnd)
+	if err := s.files.writeAside(s.path(t.file+tornEnd), t.data); err != nil {
+		return err
+	}
+	f, err := s.files.Edit(s.path(t.file))
+	if err != nil {
+		return err
+	}
+	if err = f.Truncate(t.end); err == nil {
+		err = f.Sync()
+	}
+	return errors.Join(err, f.Close())
+}
