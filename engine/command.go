@@ -84,7 +84,10 @@ type Disconnected struct{ Exec, Reason string }
 
 // Submit asks for tasks, all or none. Answered []view.Submitted in order of Specs; a fault in any of
 // them is a *SubmitError, and nothing is queued.
-type Submit struct{ Specs []task.Spec }
+type Submit struct {
+	Specs []task.Spec
+	Check bool // only check: queue nothing
+}
 
 // Requeue gives dead, cancelled or aborted tasks a new life. Answered *view.Changed.
 type Requeue struct {
@@ -125,6 +128,9 @@ type GetStatus struct{}
 
 // GetExecutors is answered []view.Executor, by id.
 type GetExecutors struct{}
+
+// GetQueues is answered []view.Queue, by type.
+type GetQueues struct{}
 
 // GetTasks is answered *view.Page.
 type GetTasks struct{ Query view.Query }
@@ -224,6 +230,7 @@ func (Debug) command()        {}
 func (Repair) command()       {}
 func (GetStatus) command()    {}
 func (GetExecutors) command() {}
+func (GetQueues) command()    {}
 func (GetTasks) command()     {}
 func (GetTask) command()      {}
 func (GetState) command()     {}

@@ -1,0 +1,373 @@
+package engine
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"apollo11/engine/task"
+)
+
+// fields writes or reads the name=value part of a record, an image line or an
+// arena blob. A type lists its fields once, in a walk method, and the same walk
+// serves both directions: writing skips zero values, and reading takes what
+// stands next if its name is the one asked for. What is left over at the end was
+// written by a newer build, and is refused.
+//
+// A value is bare if it is printable ASCII without space, quote, backslash and
+// equals sign; everything else is quoted, with escapes, in ASCII.
+type fields struct {
+	out     []byte // writing: what was written
+	in      string // reading: what is left
+	reading bool
+	err     error
+}
+
+// next reports whether the next field is name and cuts its raw value.
+func (f *fields) next(name string) (raw string, ok bool) {
+	if f.err != nil || len(f.in) <= len(name) || f.in[len(name)] != '=' || f.in[:len(name)] != name {
+		return "", false
+	}
+	rest := f.in[len(name)+1:]
+	if rest != "" && rest[0] == '"' {
+		end := closingQuote(rest)
+		if end < 0 {
+			f.fail(name, errors.New("quote is not closed"))
+			return "", false
+		}
+		raw, rest = rest[:end+1], rest[end+1:]
+		if rest != "" && rest[0] != ' ' {
+			f.fail(name, errors.New("text after the closing quote"))
+			return "", false
+		}
+	} else {
+		end := strings.IndexByte(rest, ' ')
+		if end < 0 {
+			end = len(rest)
+		}
+		raw, rest = rest[:end], rest[end:]
+	}
+	f.in = strings.TrimPrefix(rest, " ")
+	return raw, true
+}
+
+func closingQuote(s string) int {
+	for i := 1; i < len(s); i++ {
+		switch s[i] {
+		case '\\':
+			i++
+		case '"':
+			return i
+		}
+	}
+	return -1
+}
+
+func (f *fields) fail(name string, err error) {
+	if f.err == nil {
+		f.err = fmt.Errorf("field %s: %w", name, err)
+	}
+}
+
+// end reports the first fault of a reading, a left-over field included.
+func (f *fields) end() error {
+	if f.err == nil && f.in != "" {
+		name, _, _ := strings.Cut(f.in, "=")
+		f.err = fmt.Errorf("unknown field %q: written by a newer build?", name)
+	}
+	return f.err
+}
+
+// name starts a field.
+func (f *fields) name(name string) {
+	if n := len(f.out); n > 0 && f.out[n-1] != ' ' && f.out[n-1] != '\n' {
+		f.out = append(f.out, ' ')
+	}
+	f.out = append(f.out, name...)
+	f.out = append(f.out, '=')
+}
+
+func (f *fields) str(name string, v *string) {
+	if !f.reading {
+		if *v != "" {
+			f.name(name)
+			f.out = appendText(f.out, *v)
+		}
+		return
+	}
+	if raw, ok := f.next(name); ok {
+		text, err := parseText(raw)
+		if err != nil {
+			f.fail(name, err)
+		}
+		*v = text
+	}
+}
+
+func (f *fields) u64(name string, v *uint64) {
+	if !f.reading {
+		if *v != 0 {
+			f.name(name)
+			f.out = strconv.AppendUint(f.out, *v, 10)
+		}
+		return
+	}
+	if raw, ok := f.next(name); ok {
+		n, err := strconv.ParseUint(raw, 10, 64)
+		if err != nil {
+			f.fail(name, err)
+		}
+		*v = n
+	}
+}
+
+func (f *fields) i64(name string, v *int64) {
+	if !f.reading {
+		if *v != 0 {
+			f.name(name)
+			f.out = strconv.AppendInt(f.out, *v, 10)
+		}
+		return
+	}
+	if raw, ok := f.next(name); ok {
+		n, err := strconv.ParseInt(raw, 10, 64)
+		if err != nil {
+			f.fail(name, err)
+		}
+		*v = n
+	}
+}
+
+func (f *fields) u32(name string, v *uint32) {
+	wide := uint64(*v)
+	f.u64(name, &wide)
+	if wide > 1<<32-1 {
+		f.fail(name, errors.New("out of range"))
+	}
+	*v = uint32(wide)
+}
+
+func (f *fields) num(name string, v *int) {
+	wide := int64(*v)
+	f.i64(name, &wide)
+	*v = int(wide)
+}
+
+func (f *fields) flag(name string, v *bool) {
+	n := uint64(0)
+	if *v {
+		n = 1
+	}
+	f.u64(name, &n)
+	if n > 1 {
+		f.fail(name, errors.New("want 1 or nothing"))
+	}
+	*v = n == 1
+}
+
+// version is epoch.n, the form for people.
+func (f *fields) version(name string, v *task.Version) {
+	if !f.reading {
+		if *v != 0 {
+			f.name(name)
+			epoch, n := v.Split()
+			f.out = strconv.AppendUint(f.out, epoch, 10)
+			f.out = append(f.out, '.')
+			f.out = strconv.AppendUint(f.out, uint64(n), 10)
+		}
+		return
+	}
+	raw, ok := f.next(name)
+	if !ok {
+		return
+	}
+	epoch, n, cut := strings.Cut(raw, ".")
+	e, err := strconv.ParseUint(epoch, 10, 63)
+	d, err2 := strconv.ParseUint(n, 10, 32)
+	if !cut || err != nil || err2 != nil || d >= task.VersionsPerEpoch {
+		f.fail(name, errors.New("want EPOCH.N"))
+		return
+	}
+	*v = task.MakeVersion(e, uint32(d))
+}
+
+// moment is wall time in nanoseconds since 1970, written for people in UTC.
+func (f *fields) moment(name string, v *int64) {
+	if !f.reading {
+		if *v != 0 {
+			f.name(name)
+			f.out = appendMoment(f.out, *v)
+		}
+		return
+	}
+	if raw, ok := f.next(name); ok {
+		t, err := parseMoment(raw)
+		if err != nil {
+			f.fail(name, err)
+		}
+		*v = t
+	}
+}
+
+// micros is a duration, written in whole microseconds.
+func (f *fields) micros(name string, v *time.Duration) {
+	n := int64(*v / time.Microsecond)
+	f.i64(name, &n)
+	*v = time.Duration(n) * time.Microsecond
+}
+
+func (f *fields) state(name string, v *task.State) {
+	if !f.reading {
+		if *v != task.New {
+			f.name(name)
+			f.out = append(f.out, v.String()...)
+		}
+		return
+	}
+	if raw, ok := f.next(name); ok {
+		s, err := task.ParseState(raw)
+		if err != nil {
+			f.fail(name, err)
+		}
+		*v = s
+	}
+}
+
+func (f *fields) class(name string, v *task.Class) {
+	if !f.reading {
+		if *v != task.NoClass {
+			f.name(name)
+			f.out = append(f.out, v.String()...)
+		}
+		return
+	}
+	if raw, ok := f.next(name); ok {
+		c, err := task.ParseClass(raw)
+		if err != nil {
+			f.fail(name, err)
+		}
+		*v = c
+	}
+}
+
+// values is the canonical text of a set of values.
+func (f *fields) values(name string, v *task.Values) {
+	if !f.reading {
+		if len(*v) > 0 {
+			f.name(name)
+			f.out = append(f.out, '"')
+			for i, e := range *v {
+				if i > 0 {
+					f.out = append(f.out, '\\', 'n')
+				}
+				f.out = append(f.out, e.Name...)
+				f.out = append(f.out, '=')
+				f.out = appendTwice(f.out, e.Value)
+			}
+			f.out = append(f.out, '"')
+		}
+		return
+	}
+	if raw, ok := f.next(name); ok {
+		text, err := parseText(raw)
+		if err == nil {
+			*v, err = task.ParseValues(text)
+		}
+		if err != nil {
+			f.fail(name, err)
+		}
+	}
+}
+
+// appendTwice appends a value with the wire's escapes inside the escapes of a
+// quoted text; plain runs, nearly all there is, are copied at once.
+func appendTwice(dst []byte, s string) []byte {
+	if plain(s) {
+		return append(dst, s...)
+	}
+	return appendQuoted(dst, string(task.AppendEscaped(nil, s)))
+}
+
+func plain(s string) bool {
+	for i := 0; i < len(s); i++ {
+		if c := s[i]; c < ' ' || c >= 0x7f || c == '"' || c == '\\' || c == '=' {
+			return false
+		}
+	}
+	return true
+}
+
+func bare(s string) bool {
+	return s != "" && plain(s) && strings.IndexByte(s, ' ') < 0
+}
+
+// appendText appends a field's value, bare where it can be.
+func appendText(dst []byte, s string) []byte {
+	if bare(s) {
+		return append(dst, s...)
+	}
+	dst = append(dst, '"')
+	dst = appendQuoted(dst, s)
+	return append(dst, '"')
+}
+
+// appendQuoted appends the inside of a quoted text.
+func appendQuoted(dst []byte, s string) []byte {
+	if plain(s) {
+		return append(dst, s...)
+	}
+	start := len(dst)
+	dst = strconv.AppendQuoteToASCII(dst, s)
+	// Drop the quotes that strconv put around it.
+	copy(dst[start:], dst[start+1:])
+	return dst[:len(dst)-2]
+}
+
+func parseText(raw string) (string, error) {
+	if raw == "" || raw[0] != '"' {
+		if !bare(raw) {
+			return "", fmt.Errorf("%q must be quoted", raw)
+		}
+		return raw, nil
+	}
+	if inner := raw[1 : len(raw)-1]; strings.IndexByte(inner, '\\') < 0 {
+		return inner, nil
+	}
+	s, err := strconv.Unquote(raw)
+	if err != nil {
+		return "", fmt.Errorf("%s: bad quoting", raw)
+	}
+	return s, nil
+}
+
+// escapedSize is an upper bound of what a text takes in a record.
+func escapedSize(s string) int {
+	n := len(s) + 2
+	for i := 0; i < len(s); i++ {
+		if c := s[i]; c < ' ' || c >= 0x7f || c == '"' || c == '\\' || c == '=' {
+			n += 4
+		}
+	}
+	return n
+}
+
+const momentLayout = "2006-01-02T15:04:05.000000Z"
+
+// appendMoment writes wall nanoseconds as RFC 3339 in UTC, in microseconds, so
+// that times sort as text. The loop cuts the clock to microseconds first.
+func appendMoment(dst []byte, wall int64) []byte {
+	return time.Unix(0, wall).UTC().AppendFormat(dst, momentLayout)
+}
+
+func parseMoment(s string) (int64, error) {
+	if len(s) != len(momentLayout) {
+		return 0, fmt.Errorf("time %q: want %s", s, momentLayout)
+	}
+	t, err := time.Parse(momentLayout, s)
+	if err != nil {
+		return 0, fmt.Errorf("time %q: want %s", s, momentLayout)
+	}
+	return t.UnixNano(), nil
+}

@@ -1,0 +1,74 @@
+package engine
+
+import (
+	"crypto/sha256"
+
+	"apollo11/engine/task"
+)
+
+// names remembers which ids and keys named work, so that the same submission
+// again answers the first one's status, also after the task left memory.
+type names struct {
+	keys map[nameKey]string // key of a live or remembered task: its id
+	gone map[string]*tomb   // by id
+	line []*tomb            // oldest end first
+}
+
+type nameKey struct{ typ, key string }
+
+// tomb is what stays of a named task that left memory.
+type tomb struct {
+	ID    string
+	Key   string
+	Type  string
+	State task.State
+	Work  string // workHash of what was asked
+	Ended int64
+}
+
+func (b *tomb) walk(f *fields) {
+	f.str("task", &b.ID)
+	f.str("key", &b.Key)
+	f.str("type", &b.Type)
+	f.state("state", &b.State)
+	f.str("work", &b.Work)
+	f.moment("ended", &b.Ended)
+}
+
+// workHash tells apart submissions that name the same work: type and inputs.
+func workHash(typ string, inputs string) string {
+	h := sha256.New()
+	h.Write([]byte(typ))
+	h.Write([]byte{0})
+	h.Write([]byte(inputs))
+	return hexText(h.Sum(nil)[:16])
+}
+
+// bury keeps a task's name when the task is forgotten.
+func (s *state) bury(i uint32) {
+	spec, t := s.specOf(i), s.at(i)
+	typ := s.types[t.typ].name
+	s.names.add(&tomb{ID: spec.id, Key: spec.key, Type: typ, State: t.state, Work: workHash(typ, spec.inputs), Ended: t.finished})
+}
+
+func (n *names) add(b *tomb) {
+	n.gone[b.ID] = b
+	n.line = append(n.line, b)
+	if b.Key != "" {
+		n.keys[nameKey{b.Type, b.Key}] = b.ID
+	}
+}
+
+// forget drops the oldest count names.
+func (n *names) forget(count int) {
+	if count > len(n.line) {
+		panic(brokenRule("no name left to forget"))
+	}
+	for _, b := range n.line[:count] {
+		delete(n.gone, b.ID)
+		if b.Key != "" {
+			delete(n.keys, nameKey{b.Type, b.Key})
+		}
+	}
+	n.line = append(n.line[:0:0], n.line[count:]...)
+}

@@ -1,0 +1,447 @@
+package engine
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"apollo11/engine/task"
+)
+
+// state is everything that is decided on. Only apply methods of records change
+// its durable fields, so folding a journal rebuilds it exactly; the fields named
+// soft are the loop's bookkeeping, lost at a stop without loss.
+type state struct {
+	table
+	counters
+	types     []*workType // slot.typ is an index; 0 is unused
+	typeAt    map[string]uint32
+	execs     []*executor // slot.exec is an index; 0 is unused
+	execAt    map[string]uint32
+	freeExecs []uint32
+	keys      map[string]*stateKey
+	held      map[string]uint32 // context keys of fresh units that are out: their slot
+	names     names
+	ledger    ledger
+	image     *imaging // an image being taken, else nil
+}
+
+// counters are the numbers of the state.
+type counters struct {
+	epoch         uint64
+	seq           uint64 // position of the last applied record
+	wall          int64  // its time
+	nums          uint64 // tasks submitted ever
+	stamps        uint64 // state changes of tasks ever
+	tail, head    int64  // newest and oldest position given in any queue
+	stateVersion  uint64
+	configVersion uint64
+	configHash    string
+	lates         uint64
+	paused        bool
+}
+
+// workType is a task type that somebody offered or asked for.
+type workType struct {
+	name   string
+	paused bool
+	unit   *task.Unit // nil: no executor ever declared a contract
+	text   string     // the unit's canonical text
+	queue  list
+	out    int // assigned or running
+	soft   typeSoft
+}
+
+// stateKey is one key of the global state.
+type stateKey struct {
+	value   string
+	version uint64 // changes of this key
+	seq     uint64 // of the last change
+	at      uint64 // state version of the last change
+	task    string // whose result changed it; empty: an operator
+}
+
+func newState() *state {
+	return &state{
+		table:  newTable(),
+		types:  []*workType{nil},
+		typeAt: map[string]uint32{},
+		execs:  []*executor{nil},
+		execAt: map[string]uint32{},
+		keys:   map[string]*stateKey{},
+		held:   map[string]uint32{},
+		names:  names{keys: map[nameKey]string{}, gone: map[string]*tomb{}},
+	}
+}
+
+// apply is the only way in which the state changes, live and in recovery.
+func (s *state) apply(wall int64, r record) uint32 {
+	s.seq++
+	s.wall = wall
+	return r.apply(s)
+}
+
+// fold applies a journal entry read from disk. A record that the state cannot
+// take is an error here: the journal was written by a build with other rules, or
+// is not the one that follows this state.
+func (s *state) fold(seq uint64, entry string) (err error) {
+	if seq != s.seq+1 {
+		return fmt.Errorf("record %d follows %d", seq, s.seq)
+	}
+	wall, r, err := parseRecord(entry)
+	if err != nil {
+		return fmt.Errorf("record %d: %w", seq, err)
+	}
+	defer func() {
+		if broken, ok := recover().(brokenRule); ok {
+			err = fmt.Errorf("record %d: %s: %s", seq, r.kind(), string(broken))
+		}
+	}()
+	s.apply(wall, r)
+	return nil
+}
+
+// brokenRule is what apply panics with when a record does not fit the state.
+// Live that is a bug of ours and ends the program; fold turns it into an error.
+type brokenRule string
+
+func (b brokenRule) Error() string { return "engine: " + string(b) }
+
+// typ is the number of a task type, made when it is first heard of.
+func (s *state) typ(name string) uint32 {
+	n, ok := s.typeAt[name]
+	if !ok {
+		n = uint32(len(s.types))
+		s.types = append(s.types, &workType{name: name})
+		s.typeAt[name] = n
+	}
+	return n
+}
+
+// configVersionKey is the state key that counts changes of configuration and
+// contracts; nobody else may change what starts with sys.
+const configVersionKey = sysPrefix + "config_version"
+
+const sysPrefix = "sys."
+
+// mustFind is the slot of a task that a record names.
+func (s *state) mustFind(id string) uint32 {
+	i := s.find(id)
+	if i == 0 {
+		panic(brokenRule(fmt.Sprintf("no task %q", id)))
+	}
+	s.touch(i)
+	return i
+}
+
+// mustHold is mustFind for a record of one dispatch.
+func (s *state) mustHold(id string, v task.Version) uint32 {
+	i := s.mustFind(id)
+	if t := s.at(i); !t.state.Out() || t.version != v {
+		panic(brokenRule(fmt.Sprintf("task %s is %s at %s, not out at %s", id, t.state, t.version, v)))
+	}
+	return i
+}
+
+// enter moves a task into a state: the only place where a task's state is set.
+func (s *state) enter(i uint32, next task.State) {
+	t := s.at(i)
+	if !t.state.May(next) {
+		panic(brokenRule(fmt.Sprintf("task %s: %s to %s is not in the drawing", s.id(i), t.state, next)))
+	}
+	s.leave(i, next)
+	s.stamps++
+	t.stamp, t.entered, t.state = s.stamps, s.wall, next
+	s.push(&s.states[next], byState, i)
+	if next.Terminal() {
+		t.finished = s.wall
+	}
+}
+
+// leave takes the task out of what its present state put it in.
+func (s *state) leave(i uint32, next task.State) {
+	t := s.at(i)
+	if t.state != task.New {
+		s.pull(&s.states[t.state], byState, i)
+	}
+	switch {
+	case t.state == task.Queued:
+		s.pull(&s.types[t.typ].queue, inQueue, i)
+	case t.state.Out() && !next.Out():
+		s.pull(&s.execs[t.exec].held, inQueue, i)
+		s.types[t.typ].out--
+		if t.fresh {
+			for _, v := range s.contextOf(i).At {
+				delete(s.held, v.Name)
+			}
+		}
+	}
+}
+
+// line puts a task that entered the queue at its head or its tail.
+func (s *state) line(i uint32, head bool) {
+	t := s.at(i)
+	queue := &s.types[t.typ].queue
+	if head {
+		s.head--
+		t.order = s.head
+		s.pushFront(queue, inQueue, i)
+		return
+	}
+	s.tail++
+	t.order = s.tail
+	s.push(queue, inQueue, i)
+}
+
+// setKey changes a key of the global state.
+func (s *state) setKey(key, value, by string) {
+	k := s.keys[key]
+	if k == nil {
+		k = &stateKey{}
+		s.keys[key] = k
+	}
+	s.stateVersion++
+	k.value, k.seq, k.at, k.task = value, s.seq, s.stateVersion, by
+	k.version++
+}
+
+// delKey takes a key out of the global state; its version is gone with it, and
+// since the state version rose, nobody mistakes a later key for this one.
+func (s *state) delKey(key string) {
+	s.stateVersion++
+	delete(s.keys, key)
+}
+
+func (r *started) apply(s *state) uint32 {
+	if r.Epoch <= s.epoch {
+		panic(brokenRule(fmt.Sprintf("epoch %d after %d", r.Epoch, s.epoch)))
+	}
+	s.epoch = r.Epoch
+	return 0
+}
+
+func (r *sealed) apply(*state) uint32    { return 0 }
+func (r *clockBack) apply(*state) uint32 { return 0 }
+func (r *imaged) apply(*state) uint32    { return 0 }
+
+func (r *configured) apply(s *state) uint32 {
+	s.configVersion, s.configHash = r.Version, r.Hash
+	s.setKey(configVersionKey, strconv.FormatUint(r.Version, 10), "")
+	return 0
+}
+
+func (r *submitted) apply(s *state) uint32 {
+	if s.find(r.Task) != 0 {
+		panic(brokenRule(fmt.Sprintf("task %q is there already", r.Task)))
+	}
+	spec := taskSpec{id: r.Task, key: r.Key, retries: r.Retries - 1, timeout: r.Timeout}
+	spec.inputs = string(r.Inputs.AppendText(nil))
+	i := s.create(r.Task)
+	s.nums++
+	t := s.at(i)
+	t.identity = identity{
+		num: s.nums, submitted: s.wall, notBefore: r.NotBefore, deadline: r.Deadline,
+		spec: s.texts.put(spec.append(nil)), typ: s.typ(r.Type), named: r.Named,
+	}
+	s.push(&s.all, byNum, i)
+	if r.Key != "" {
+		s.names.keys[nameKey{r.Type, r.Key}] = r.Task
+	}
+	if r.State == task.Scheduled {
+		t.due = r.NotBefore
+	}
+	s.enter(i, r.State)
+	if r.State == task.Queued {
+		s.line(i, false)
+	}
+	return i
+}
+
+func (r *dispatched) apply(s *state) uint32 {
+	i := s.mustFind(r.Task)
+	x := s.mustExec(r.Exec)
+	s.enter(i, task.Assigned)
+	t := s.at(i)
+	s.release(t.exec)
+	s.execs[x].refs++
+	t.version, t.seen, t.started, t.exec = r.Version, r.StateVersion, s.wall, x
+	t.attempt = uint32(r.Attempt)
+	t.sent++
+	s.tail++
+	t.order = s.tail
+	t.fresh = len(r.ContextAt) > 0
+	s.replace(&t.context, written((&pinned{r.Context, r.ContextAt}).walk))
+	s.push(&s.execs[x].held, inQueue, i)
+	s.types[t.typ].out++
+	if t.fresh {
+		for _, v := range r.ContextAt {
+			s.held[v.Name] = i
+		}
+	}
+	return i
+}
+
+func (r *running) apply(s *state) uint32 {
+	i := s.mustHold(r.Task, r.Version)
+	s.enter(i, task.Running)
+	return i
+}
+
+func (r *resulted) apply(s *state) uint32 {
+	i := s.mustHold(r.Task, r.Version)
+	t := s.at(i)
+	s.enter(i, task.Succeeded)
+	t.applied, t.class = r.Version, task.NoClass
+	t.tries, t.crashes, t.stales = 0, 0, 0
+	s.replace(&t.result, written((&taskResult{Outputs: r.Outputs, Timing: r.Timing}).walk))
+	s.execs[t.exec].done++
+	for _, v := range r.Set {
+		s.setKey(v.Name, v.Value, r.Task)
+	}
+	for key := range strings.SplitSeq(r.Del, ",") {
+		if key != "" {
+			s.delKey(key)
+		}
+	}
+	return i
+}
+
+func (r *failed) apply(s *state) uint32 {
+	i := s.mustHold(r.Task, r.Version)
+	t := s.at(i)
+	s.remember(i, pastAttempt{
+		Attempt: int(t.attempt), Version: t.version, Exec: s.execs[t.exec].id, Class: r.Class, Error: r.Error,
+		Started: t.started, Finished: s.wall, Timing: r.Timing, Outputs: r.Outputs,
+	})
+	s.enter(i, r.Next)
+	t.applied, t.class, t.due = r.Version, r.Class, r.Due
+	t.tries, t.crashes, t.stales = r.Tries, r.Crashes, r.Stales
+	s.replace(&t.result, nil)
+	s.execs[t.exec].failed++
+	if r.Next == task.Queued {
+		s.line(i, r.Head)
+	}
+	return i
+}
+
+func (r *handedBack) apply(s *state) uint32 {
+	i := s.mustHold(r.Task, r.Version)
+	s.enter(i, task.Queued)
+	s.at(i).attempt = uint32(r.Attempt)
+	s.line(i, r.Head)
+	return i
+}
+
+func (r *enqueued) apply(s *state) uint32 {
+	i := s.mustFind(r.Task)
+	s.enter(i, task.Queued)
+	t := s.at(i)
+	t.due = 0
+	if r.Fresh {
+		t.tries, t.crashes, t.stales, t.finished = 0, 0, 0, 0
+		t.class = task.NoClass
+		s.replace(&t.result, nil)
+	}
+	s.line(i, r.Head)
+	return i
+}
+
+func (r *ended) apply(s *state) uint32 {
+	i := s.mustFind(r.Task)
+	s.enter(i, r.State)
+	t := s.at(i)
+	t.class, t.due = r.Class, 0
+	s.replace(&t.result, written((&taskResult{Error: r.Error, By: r.By}).walk))
+	return i
+}
+
+// forgettable are the terminal states whose tasks leave memory by themselves;
+// a dead letter waits for a person.
+var forgettable = []task.State{task.Succeeded, task.Cancelled, task.Aborted, task.Skipped}
+
+// oldestFinished is the task that ended first of those that may be forgotten.
+func (s *state) oldestFinished() (oldest uint32) {
+	for _, state := range forgettable {
+		if i := s.states[state].oldest; i != 0 && (oldest == 0 || s.at(i).stamp < s.at(oldest).stamp) {
+			oldest = i
+		}
+	}
+	return oldest
+}
+
+// finishedCount is how many tasks may be forgotten.
+func (s *state) finishedCount() (n int) {
+	for _, state := range forgettable {
+		n += s.states[state].len
+	}
+	return n
+}
+
+func (r *forgotten) apply(s *state) uint32 {
+	for range r.Count {
+		i := s.oldestFinished()
+		if i == 0 {
+			panic(brokenRule("nothing left to forget"))
+		}
+		s.touch(i)
+		t := s.at(i)
+		if t.named {
+			s.bury(i)
+		}
+		s.pull(&s.states[t.state], byState, i)
+		s.pull(&s.all, byNum, i)
+		s.release(t.exec)
+		s.drop(i)
+	}
+	return 0
+}
+
+func (r *keysForgotten) apply(s *state) uint32 {
+	s.names.forget(r.Count)
+	return 0
+}
+
+func (r *unitDeclared) apply(s *state) uint32 {
+	u, err := task.ParseUnit(r.Text)
+	if err != nil {
+		panic(brokenRule(fmt.Sprintf("unit of type %q: %v", r.Type, err)))
+	}
+	t := s.types[s.typ(r.Type)]
+	t.unit, t.text = &u, r.Text
+	return 0
+}
+
+func (r *paused) apply(s *state) uint32 {
+	if r.Type == "" {
+		s.paused = r.On
+	} else {
+		s.types[s.typ(r.Type)].paused = r.On
+	}
+	return 0
+}
+
+func (r *repaired) apply(s *state) uint32 {
+	if r.Delete {
+		s.delKey(r.Key)
+	} else {
+		s.setKey(r.Key, r.Value, "")
+	}
+	return 0
+}
+
+func (r *lateResult) apply(s *state) uint32 {
+	s.lates++
+	s.ledger.add(ledgerLine{lateResult: *r, Time: s.wall})
+	return 0
+}
+
+// sortedKeys is the names of the global state, in order.
+func (s *state) sortedKeys() []string {
+	names := make([]string, 0, len(s.keys))
+	for name := range s.keys {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	return names
+}

@@ -1,0 +1,203 @@
+package engine
+
+import (
+	"hash/maphash"
+
+	"apollo11/engine/task"
+)
+
+// slot is one task: its durable fields, and the links of the lists it stands
+// in. It holds no pointer, so a million of them cost the collector nothing.
+// Slot 0 is never used: a link of 0 leads nowhere.
+type slot struct {
+	identity
+	standing
+	attempts
+	links
+}
+
+// identity is what a task keeps for life.
+type identity struct {
+	num       uint64 // submissions before it, plus one; 0: the slot is free
+	submitted int64
+	notBefore int64
+	deadline  int64
+	spec      text // a taskSpec
+	typ       uint32
+	named     bool
+}
+
+// standing is where the task is now.
+type standing struct {
+	state   task.State
+	class   task.Class // of the last failure
+	fresh   bool       // its unit is fresh: context keys are held while it is out
+	stamp   uint64     // when it came into this state: position in that state's list
+	order   int64      // position in its type's queue, or among what its executor holds
+	due     int64      // scheduled, retrying: when it goes on
+	entered int64      // wall time it came into this state
+	exec    uint32     // of the present or last dispatch
+}
+
+// attempts is the task's past and present tries.
+type attempts struct {
+	version  task.Version // of the present or last dispatch
+	applied  task.Version // whose result was applied last
+	seen     uint64       // state version at the last dispatch
+	started  int64
+	finished int64
+	sent     uint32 // dispatches ever
+	attempt  uint32 // tries ever, as people count
+	tries    uint32 // failures of this life that used a retry
+	crashes  uint32 // executors lost in this life
+	stales   uint32 // stale contexts in a row
+	context  text   // a pinned
+	result   text   // a taskResult
+	history  text   // attempts that failed, a line each
+}
+
+// links are the lists a slot stands in.
+type links struct {
+	chain uint32 // next slot of the same id hash
+	heap  uint32 // position in a deadline heap plus one; not durable
+	list  [lists]link
+}
+
+type link struct{ older, newer uint32 }
+
+// The lists that a slot can stand in at once.
+const (
+	byNum   = iota // all tasks, by submission
+	byState        // those of one state, by entry into it
+	inQueue        // those of a type's queue, or those that an executor holds
+	lists
+)
+
+// table is all tasks, found by slot or by id.
+type table struct {
+	chunks []*[slotChunk]slot
+	made   uint32 // slots ever made, the unused slot 0 included
+	free   []uint32
+	ids    map[uint64]uint32 // id hash: first slot of its chain
+	seed   maphash.Seed
+	texts  arena
+	live   int
+	all    list
+	states [16]list
+}
+
+const slotChunk = 1024
+
+// list is a doubly linked list of slots.
+type list struct {
+	oldest, newest uint32
+	len            int
+}
+
+func newTable() table {
+	return table{ids: map[uint64]uint32{}, seed: maphash.MakeSeed(), made: 1, chunks: []*[slotChunk]slot{new([slotChunk]slot)}}
+}
+
+// push adds a slot at the newest end of a list.
+func (t *table) push(l *list, kind int, i uint32) {
+	t.at(i).list[kind] = link{older: l.newest}
+	if l.newest != 0 {
+		t.at(l.newest).list[kind].newer = i
+	} else {
+		l.oldest = i
+	}
+	l.newest = i
+	l.len++
+}
+
+// pushFront adds a slot at the oldest end.
+func (t *table) pushFront(l *list, kind int, i uint32) {
+	t.at(i).list[kind] = link{newer: l.oldest}
+	if l.oldest != 0 {
+		t.at(l.oldest).list[kind].older = i
+	} else {
+		l.newest = i
+	}
+	l.oldest = i
+	l.len++
+}
+
+// pull takes a slot out of its list.
+func (t *table) pull(l *list, kind int, i uint32) {
+	at := t.at(i).list[kind]
+	if at.older != 0 {
+		t.at(at.older).list[kind].newer = at.newer
+	} else {
+		l.oldest = at.newer
+	}
+	if at.newer != 0 {
+		t.at(at.newer).list[kind].older = at.older
+	} else {
+		l.newest = at.older
+	}
+	t.at(i).list[kind] = link{}
+	l.len--
+}
+
+func (t *table) at(i uint32) *slot { return &t.chunks[i/slotChunk][i%slotChunk] }
+
+// find is the slot of an id, 0 if there is none.
+func (t *table) find(id string) uint32 {
+	for i := t.ids[maphash.String(t.seed, id)]; i != 0; i = t.at(i).chain {
+		if t.id(i) == id {
+			return i
+		}
+	}
+	return 0
+}
+
+// create takes a free slot for an id.
+func (t *table) create(id string) uint32 {
+	var i uint32
+	if last := len(t.free) - 1; last >= 0 {
+		i = t.free[last]
+		t.free = t.free[:last]
+	} else {
+		i = t.made
+		t.made++
+		if int(i/slotChunk) == len(t.chunks) {
+			t.chunks = append(t.chunks, new([slotChunk]slot))
+		}
+	}
+	hash := maphash.String(t.seed, id)
+	s := t.at(i)
+	s.chain = t.ids[hash]
+	t.ids[hash] = i
+	t.live++
+	return i
+}
+
+// drop frees a slot that stands in no list any more.
+func (t *table) drop(i uint32) {
+	s := t.at(i)
+	hash := maphash.String(t.seed, t.id(i))
+	if first := t.ids[hash]; first != i {
+		for p := t.at(first); ; p = t.at(p.chain) {
+			if p.chain == i {
+				p.chain = s.chain
+				break
+			}
+		}
+	} else if s.chain == 0 {
+		delete(t.ids, hash)
+	} else {
+		t.ids[hash] = s.chain
+	}
+	for _, held := range []text{s.spec, s.context, s.result, s.history} {
+		t.texts.drop(held)
+	}
+	*s = slot{}
+	t.free = append(t.free, i)
+	t.live--
+}
+
+// replace puts a new text in the place of an old one.
+func (t *table) replace(at *text, b []byte) {
+	t.texts.drop(*at)
+	*at = t.texts.put(b)
+}

@@ -1,0 +1,183 @@
+package engine
+
+import (
+	"encoding/binary"
+	"errors"
+	"strings"
+	"time"
+
+	"apollo11/engine/task"
+)
+
+// taskSpec is what the arena keeps of a submission: id and key first, so that
+// they are found without reading the rest.
+type taskSpec struct {
+	id, key string
+	retries int // task.Unset: the unit's
+	timeout time.Duration
+	inputs  string // canonical text
+}
+
+func (p *taskSpec) append(dst []byte) []byte {
+	dst = append(append(dst, byte(len(p.id))), p.id...)
+	dst = append(append(dst, byte(len(p.key))), p.key...)
+	dst = binary.AppendVarint(dst, int64(p.retries))
+	dst = binary.AppendVarint(dst, int64(p.timeout))
+	return append(dst, p.inputs...)
+}
+
+// id is a slot's task id, as a copy.
+func (t *table) id(i uint32) string { return string(t.idBytes(i)) }
+
+func (t *table) idBytes(i uint32) []byte {
+	b := t.texts.get(t.at(i).spec)
+	return b[1 : 1+b[0]]
+}
+
+// specOf reads back what a slot's task was asked to do.
+func (t *table) specOf(i uint32) (p taskSpec) {
+	b := t.texts.get(t.at(i).spec)
+	p.id, b = cutShort(b)
+	p.key, b = cutShort(b)
+	retries, n := binary.Varint(b)
+	timeout, m := binary.Varint(b[n:])
+	p.retries, p.timeout = int(retries), time.Duration(timeout)
+	p.inputs = string(b[n+m:])
+	return p
+}
+
+func cutShort(b []byte) (string, []byte) {
+	n := int(b[0])
+	return string(b[1 : 1+n]), b[1+n:]
+}
+
+// taskResult is what a task ended with.
+type taskResult struct {
+	Outputs task.Values
+	Timing  task.Timing
+	Error   string // of an end without an attempt
+	By      string // who ended it
+}
+
+func (r *taskResult) walk(f *fields) {
+	f.values("out", &r.Outputs)
+	walkTiming(f, &r.Timing)
+	f.str("error", &r.Error)
+	f.str("by", &r.By)
+}
+
+// pastAttempt is one failed try in a task's history.
+type pastAttempt struct {
+	Attempt  int
+	Version  task.Version
+	Exec     string
+	Class    task.Class
+	Error    string
+	Started  int64
+	Finished int64
+	Timing   task.Timing
+	Outputs  task.Values // of a result that was refused
+}
+
+func (p *pastAttempt) walk(f *fields) {
+	f.num("attempt", &p.Attempt)
+	f.version("v", &p.Version)
+	f.str("exec", &p.Exec)
+	f.class("class", &p.Class)
+	f.str("error", &p.Error)
+	f.moment("started", &p.Started)
+	f.moment("finished", &p.Finished)
+	walkTiming(f, &p.Timing)
+	f.values("out", &p.Outputs)
+}
+
+// maxHistory is how many failed attempts of a task are kept in memory; the
+// journal has them all.
+const maxHistory = 20
+
+// maxHistoryText bounds what one kept attempt says in memory: its error text,
+// and not its refused outputs if they are long.
+const maxHistoryText = 2000
+
+// remember adds a failed attempt to a slot's history, the oldest falls out.
+func (t *table) remember(i uint32, p pastAttempt) {
+	if len(p.Error) > maxHistoryText {
+		p.Error = strings.ToValidUTF8(p.Error[:maxHistoryText], "") + " …"
+	}
+	if p.Outputs.Size() > maxHistoryText {
+		p.Outputs = nil
+	}
+	s := t.at(i)
+	old := string(t.texts.get(s.history))
+	if strings.Count(old, "\n") >= maxHistory {
+		_, old, _ = strings.Cut(old, "\n")
+	}
+	f := fields{out: []byte(old)}
+	p.walk(&f)
+	t.replace(&s.history, append(f.out, '\n'))
+}
+
+// historyOf reads a slot's failed attempts, oldest first.
+func (t *table) historyOf(i uint32) []pastAttempt {
+	var past []pastAttempt
+	for line := range strings.Lines(string(t.texts.get(t.at(i).history))) {
+		var p pastAttempt
+		mustRead(strings.TrimSuffix(line, "\n"), p.walk)
+		past = append(past, p)
+	}
+	return past
+}
+
+// lastFailure is the newest failed attempt, if there is one.
+func (t *table) lastFailure(i uint32) (p pastAttempt, ok bool) {
+	lines := strings.TrimSuffix(string(t.texts.get(t.at(i).history)), "\n")
+	if lines == "" {
+		return p, false
+	}
+	mustRead(lines[strings.LastIndexByte(lines, '\n')+1:], p.walk)
+	return p, true
+}
+
+func (t *table) resultOf(i uint32) (r taskResult) {
+	mustRead(string(t.texts.get(t.at(i).result)), r.walk)
+	return r
+}
+
+// pinned is the context of a dispatch: values, and versions if its unit is fresh.
+type pinned struct {
+	Values task.Values
+	At     task.Values
+}
+
+func (p *pinned) walk(f *fields) {
+	f.values("ctx", &p.Values)
+	f.values("ctx_at", &p.At)
+}
+
+func (t *table) contextOf(i uint32) (p pinned) {
+	mustRead(string(t.texts.get(t.at(i).context)), p.walk)
+	return p
+}
+
+// written is the fields of a walk, for the arena.
+func written(walk func(*fields)) []byte {
+	var f fields
+	walk(&f)
+	return f.out
+}
+
+// mustRead reads what written wrote in this process.
+func mustRead(line string, walk func(*fields)) {
+	if err := readFields(line, walk); err != nil {
+		panic("engine: a text of our own does not read back: " + err.Error())
+	}
+}
+
+var errEmptyLine = errors.New("empty line")
+
+// readFields reads a line of fields, all of it.
+func readFields(line string, walk func(*fields)) error {
+	f := fields{reading: true, in: line}
+	walk(&f)
+	return f.end()
+}

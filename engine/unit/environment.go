@@ -1,0 +1,116 @@
+package unit
+
+import (
+	"encoding/json"
+	"fmt"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"apollo11/engine/task"
+)
+
+// ownVariables are those that every attempt has.
+var ownVariables = []string{
+	"APOLLO_TASK", "APOLLO_ATTEMPT", "APOLLO_RUN", "APOLLO_UNIT_DIR",
+	"APOLLO_INPUT", "APOLLO_OUTPUT", "APOLLO_STATE", "APOLLO_PROGRESS",
+}
+
+// environment is all that the unit's processes see of ours.
+func (a *attempt) environment() []string {
+	var env []string
+	for _, name := range a.Manifest.Env {
+		for _, pair := range a.Environ {
+			if strings.HasPrefix(pair, name+"=") {
+				env = append(env, pair)
+			}
+		}
+	}
+	for i, value := range []string{
+		a.Assignment.Task, strconv.Itoa(a.Assignment.Attempt), a.Run, a.Manifest.Dir,
+		filepath.Join(a.dir, inputName), filepath.Join(a.dir, outputName),
+		filepath.Join(a.dir, stateName), filepath.Join(a.dir, progressName),
+	} {
+		env = append(env, ownVariables[i]+"="+value)
+	}
+	for _, v := range a.Assignment.Inputs {
+		env = append(env, variable("IN_", v.Name)+"="+v.Value)
+	}
+	for _, v := range a.Assignment.Context {
+		env = append(env, variable("CTX_", v.Name)+"="+v.Value)
+	}
+	return env
+}
+
+// valueOf is a variable's value in an environment, empty if it has none.
+func valueOf(env []string, name string) string {
+	for _, pair := range env {
+		if value, ok := strings.CutPrefix(pair, name+"="); ok {
+			return value
+		}
+	}
+	return ""
+}
+
+// longestVariable is what Linux takes for one NAME=value, its end included.
+const longestVariable = 128 << 10
+
+// checkVariables refuses values that no environment can carry, rather than have
+// a unit work on others than it was given.
+func checkVariables(as task.Assignment) error {
+	for prefix, values := range map[string]task.Values{"IN_": as.Inputs, "CTX_": as.Context} {
+		for _, v := range values {
+			if strings.IndexByte(v.Value, 0) >= 0 {
+				return fmt.Errorf("%s holds a NUL byte, which no environment variable can", v.Name)
+			}
+			if n := len(prefix) + len(v.Name) + len(v.Value) + 2; n > longestVariable {
+				return fmt.Errorf("%s is %d bytes too long for an environment variable: hand on the name of a file", v.Name, n-longestVariable)
+			}
+		}
+	}
+	return nil
+}
+
+// inputFile is $APOLLO_INPUT. Inputs have the JSON type of their contract;
+// context has no contract here and is text.
+func (a *attempt) inputFile() []byte {
+	inputs := make(map[string]any, len(a.Assignment.Inputs))
+	for _, v := range a.Assignment.Inputs {
+		inputs[v.Name] = a.Manifest.jsonValue(v)
+	}
+	context := make(map[string]string, len(a.Assignment.Context))
+	for _, v := range a.Assignment.Context {
+		context[v.Name] = v.Value
+	}
+	text, err := json.Marshal(struct {
+		Task    string            `json:"task"`
+		Type    string            `json:"type"`
+		Attempt int               `json:"attempt"`
+		Run     string            `json:"run"`
+		Inputs  map[string]any    `json:"inputs"`
+		Context map[string]string `json:"context"`
+	}{a.Assignment.Task, a.Assignment.Type, a.Assignment.Attempt, a.Run, inputs, context})
+	if err != nil {
+		panic("unit: inputs that passed their contract have no JSON: " + err.Error())
+	}
+	return text
+}
+
+func (m *Manifest) jsonValue(v task.Value) any {
+	for i := range m.Unit.In {
+		if m.Unit.In[i].Name != v.Name {
+			continue
+		}
+		switch m.Unit.In[i].Kind {
+		case task.Int:
+			n, _ := strconv.ParseInt(v.Value, 10, 64)
+			return n
+		case task.Float:
+			f, _ := strconv.ParseFloat(v.Value, 64)
+			return f
+		case task.Bool:
+			return v.Value == "true"
+		}
+	}
+	return v.Value
+}
