@@ -2,7 +2,6 @@ package unit
 
 import (
 	"bytes"
-	"io"
 	"os"
 
 	"apollo11/engine/task"
@@ -67,7 +66,7 @@ func read(pipe *os.File, chunks chan<- []byte) string {
 			sent += pass
 			chunks <- bytes.Clone(buf[:pass])
 		}
-		if err != nil && err != io.ErrShortBuffer {
+		if err != nil {
 			return last.line()
 		}
 	}

@@ -13,7 +13,7 @@ type process struct {
 	strangers map[int]bool // children of ours that are none of the step's
 	exited    chan struct{}
 	state     *os.ProcessState // where ending and waiting are one; valid once exited is closed
-	chunks    chan []byte // closed when both pipes have ended
+	chunks    chan []byte      // closed when both pipes have ended
 	pipes     [2]*os.File
 	lastLine  string // of stderr; valid once chunks is closed
 }

@@ -88,4 +88,3 @@ func (f *follower) close() {
 		f.open.Close()
 	}
 }
-
