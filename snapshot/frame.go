@@ -54,7 +54,7 @@ func appendLine(dst []byte, salt uint32, l line) ([]byte, uint32) {
 		dst = append(dst, " + "...)
 	}
 	dst = append(dst, l.body...)
-	sum := crc32.Update(salt, castagnoli, dst[at+9:])
+	sum := crcOf(salt, dst[at+9:])
 	putHex(dst[at:at+8], sum)
 	return append(dst, '\n'), sum
 }
@@ -69,7 +69,7 @@ func parseLine(b []byte, salt uint32) (line, error) {
 	if !ok || b[8] != ' ' {
 		return l, errShape
 	}
-	if crc32.Update(salt, castagnoli, b[9:]) != sum {
+	if crcOf(salt, b[9:]) != sum {
 		return l, errSum
 	}
 	return parseFields(b[9:], sum)
@@ -151,3 +151,6 @@ func printable(b []byte) bool {
 	}
 	return true
 }
+
+// crcOf is the checksum of a line's bytes.
+func crcOf(salt uint32, b []byte) uint32 { return crc32.Update(salt, castagnoli, b) }

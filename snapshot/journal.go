@@ -114,14 +114,13 @@ func (s *Store) Prune(now time.Time, keep time.Duration) (removed int, err error
 	gone := s.view.segs[:n]
 	s.view.segs = s.view.segs[n:]
 	s.mu.Unlock()
-	for _, g := range gone {
-		err = errors.Join(err, s.removeSegment(g.name))
-	}
-	if n > 0 {
-		err = errors.Join(err, s.files.SyncDir(s.dir))
-	}
-	if err != nil {
-		return n, fmt.Errorf("prune %s: %w", s.dir, err)
+	for i, g := range gone { // one by one and oldest first: a crash leaves no gap
+		if err = s.removeSegment(g.name); err == nil {
+			err = s.files.SyncDir(s.dir)
+		}
+		if err != nil {
+			return i, fmt.Errorf("prune %s: %w", g.name, err)
+		}
 	}
 	return n, nil
 }

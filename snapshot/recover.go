@@ -21,6 +21,7 @@ type found struct {
 	torn   *torn
 	stub   string   // a last segment whose header was never whole
 	junk   []string // files that nothing refers to
+	strays int      // segments that a gap, or damage the image covers, cuts off
 	empty  *header  // the last segment has no entries: a new one takes its place
 }
 
@@ -74,9 +75,13 @@ func (f *found) readHeaders(files Files, dir string, names []string) ([]candidat
 			continue
 		}
 		c, stub, err := readHeader(files, dir, name)
+		if errors.Is(err, fs.ErrNotExist) { // pruned beside a reader
+			continue
+		}
 		if err != nil {
 			return nil, err
 		}
+		c.checkName()
 		f.stub = ""
 		if stub {
 			f.stub = name
@@ -113,17 +118,21 @@ func readHeader(files Files, dir, name string) (c candidate, stub bool, err erro
 	}
 	c.body = int64(n + 1)
 	c.h, err = parseHeader(b[:n])
-	seg, first, _ := parseSegmentName(name)
 	switch {
 	case errors.Is(err, ErrVersion):
 		return c, false, fmt.Errorf("%s: %w", name, err)
 	case err != nil:
 		c.bad = &Damage{File: name, What: "header: " + err.Error()}
 		return c, size == c.body, nil
-	case seg != c.h.seg || first != c.h.first:
-		c.bad = &Damage{File: name, What: "header is not that of a file of this name"}
 	}
 	return c, false, nil
+}
+
+// checkName holds a good header against the name of the file.
+func (c *candidate) checkName() {
+	if seg, first, _ := parseSegmentName(c.name); c.bad == nil && (seg != c.h.seg || first != c.h.first) {
+		c.bad = &Damage{File: c.name, What: "header is not that of a file of this name"}
+	}
 }
 
 // follows reports whether b can be the segment after a, by their headers.
@@ -142,13 +151,7 @@ func (f *found) check(files Files, dir string, cs []candidate) error {
 	if cs[n].bad != nil {
 		return cs[n].bad
 	}
-	start := n
-	for start > 0 && follows(cs[start-1], cs[start]) {
-		start--
-	}
-	for _, c := range cs[start:] {
-		f.view.segs = append(f.view.segs, c.segment)
-	}
+	start := f.take(cs)
 	if d := missing(cs[start].segment, base); d.Seq < cs[start].h.first {
 		if start > 0 && cs[start-1].bad != nil {
 			return cs[start-1].bad
@@ -162,6 +165,19 @@ func (f *found) check(files Files, dir string, cs []candidate) error {
 		return err
 	}
 	return f.checkFrom(files, dir, base+1)
+}
+
+// take makes the stretch up to the newest candidate the view, and says where it starts.
+func (f *found) take(cs []candidate) int {
+	start := len(cs) - 1
+	for start > 0 && follows(cs[start-1], cs[start]) {
+		start--
+	}
+	for _, c := range cs[start:] {
+		f.view.segs = append(f.view.segs, c.segment)
+	}
+	f.strays = start
+	return start
 }
 
 // missing names what stands between an image at seq base, or the beginning, and
@@ -187,6 +203,25 @@ func (f *found) ahead(base uint64, file string) error {
 // checkTail reads the last segment and finds where its last whole batch ends.
 func (f *found) checkTail(files Files, dir string) error {
 	seg := f.view.segs[len(f.view.segs)-1]
+	return seg.walked(files, dir, func(w *walk) error {
+		data, err := w.tail()
+		f.view.end, f.view.last, f.view.crc = w.good, w.last, w.crc
+		switch {
+		case err != nil:
+			return err
+		case data != nil && f.stub != "":
+			return w.fault(w.good, "does not check, and a later segment follows")
+		case data != nil:
+			f.torn = &torn{file: seg.name, end: w.good, data: data}
+		case w.entries == 0:
+			f.empty = &seg.h
+		}
+		return nil
+	})
+}
+
+// walked opens the segment for one walk from its header to its end.
+func (seg segment) walked(files Files, dir string, fn func(*walk) error) error {
 	h, err := files.Open(filepath.Join(dir, seg.name))
 	if err != nil {
 		return fmt.Errorf("read journal: %w", err)
@@ -196,19 +231,7 @@ func (f *found) checkTail(files Files, dir string) error {
 	if err != nil {
 		return fmt.Errorf("read journal: %w", err)
 	}
-	w := startWalk(seg.name, h, seg.h, seg.body, size)
-	data, err := w.tail()
-	if err != nil {
-		return err
-	}
-	f.view.end, f.view.last, f.view.crc = w.good, w.last, w.crc
-	switch {
-	case data != nil:
-		f.torn = &torn{file: seg.name, end: w.good, data: data}
-	case w.entries == 0:
-		f.empty = &seg.h
-	}
-	return nil
+	return fn(startWalk(seg.name, h, seg.h, seg.body, size))
 }
 
 // tail reads to the end and returns what is behind the last whole batch, nil if
@@ -280,6 +303,9 @@ func (s *Store) tidy(f *found) error {
 			return err
 		}
 	}
+	if f.strays > 0 {
+		s.log.Warn("older segments cannot be read on from, run verify", "segments", f.strays, "readable_from", f.view.segs[0].h.first)
+	}
 	if f.stub != "" {
 		s.log.Warn("segment without a whole header set aside", "file", f.stub, "kept", f.stub+tornEnd)
 		if err := s.files.Rename(s.path(f.stub), s.path(f.stub+tornEnd)); err != nil {
@@ -304,12 +330,5 @@ func (s *Store) cut(t *torn) error {
 	if err := s.files.writeAside(s.path(t.file+tornEnd), t.data); err != nil {
 		return err
 	}
-	f, err := s.files.Edit(s.path(t.file))
-	if err != nil {
-		return err
-	}
-	if err = f.Truncate(t.end); err == nil {
-		err = f.Sync()
-	}
-	return errors.Join(err, f.Close())
+	return s.files.truncate(s.path(t.file), t.end)
 }

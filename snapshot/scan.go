@@ -81,9 +81,10 @@ type walk struct {
 	next uint64 // seq the next line must have
 	open uint64 // batch that is not whole yet, 0 = none
 	from int64  // where the open batch starts
+	part bool   // lines before the first were skipped
 
 	// Up to the last whole batch:
-	good    int64 // offset behind it
+	good    int64 // offset behind it, before any closing line
 	last    uint64
 	crc     uint32 // of its last line
 	entries uint64
@@ -148,12 +149,18 @@ func (w *walk) accept(l line, at int64) error {
 }
 
 func (w *walk) end(b []byte, at int64) (line, error) {
-	if w.open != 0 || !same(encodeEnd(w.last, w.entries, w.salt), b) {
+	if w.open != 0 || !w.fits(b) {
 		return line{}, w.fault(at, "closing line does not fit")
 	}
 	w.closed = true
-	w.good = w.in.at
 	return w.line()
+}
+
+func (w *walk) fits(b []byte) bool {
+	if w.part {
+		return isEnd(b, w.salt) && bytes.HasPrefix(b, fmt.Appendf(nil, "#end last=%d ", w.last))
+	}
+	return same(encodeEnd(w.last, w.entries, w.salt), b)
 }
 
 func (w *walk) fault(at int64, what string) *Damage {

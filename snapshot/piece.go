@@ -1,0 +1,210 @@
+package snapshot
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"path/filepath"
+)
+
+// piece is a run of whole batches inside one segment that checks from its first
+// line to its last.
+type piece struct {
+	file     string
+	salt     uint32
+	from, to int64  // offsets of its first byte and behind its last
+	first    uint64 // empty when first is last+1
+	last     uint64
+	crc      uint32 // of its last line
+	lines    uint64
+	head     bool // begins right behind the header
+	tail     bool // nothing bad follows it in its file
+}
+
+// scan is what one segment holds: its good pieces, and what is bad between them.
+type scan struct {
+	candidate
+	size   int64
+	pieces []piece
+	faults []*Damage
+	torn   *torn // only of the newest segment
+	closed bool
+}
+
+// scanSegment reads all of a segment; after something bad it looks for the next
+// batch that is good in itself. newest: a torn tail is no fault.
+func scanSegment(files Files, dir string, c candidate, newest bool) (scan, error) {
+	s := scan{candidate: c}
+	if c.bad != nil {
+		s.faults = []*Damage{c.bad}
+		return s, nil
+	}
+	err := c.walked(files, dir, func(w *walk) error {
+		s.size = w.in.end
+		return s.all(w, newest)
+	})
+	return s, err
+}
+
+func (s *scan) all(w *walk, newest bool) error {
+	for w != nil {
+		start := w.good
+		first := w.last + 1
+		err := w.rest()
+		s.closed = s.closed || w.closed
+		s.keep(w, start, first)
+		var d *Damage
+		if err != nil && !errors.As(err, &d) {
+			return err
+		}
+		if d == nil {
+			return nil
+		}
+		if newest && s.tornAt(w) {
+			return nil
+		}
+		s.pieces[len(s.pieces)-1].tail = false
+		s.faults = append(s.faults, d)
+		if w, err = w.resync(d.Offset); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *scan) keep(w *walk, start int64, first uint64) {
+	s.pieces = append(s.pieces, piece{
+		file: s.name, salt: w.salt, from: start, to: w.good, first: first, last: w.last,
+		crc: w.crc, lines: w.last + 1 - first, head: start == s.body, tail: true,
+	})
+}
+
+// tornAt reports whether what is behind w.good is a torn tail, and keeps it.
+func (s *scan) tornAt(w *walk) bool {
+	data, err := w.again().tail()
+	if err != nil || data == nil {
+		return false
+	}
+	s.torn = &torn{file: s.name, end: w.good, data: data}
+	return true
+}
+
+// again is a walk over what w found bad.
+func (w *walk) again() *walk {
+	n := *w
+	n.in = lines{f: w.in.f, at: w.good, end: w.in.end}
+	n.next, n.open = w.last+1, 0
+	return &n
+}
+
+// resync finds the first good line at or behind an offset that begins a batch,
+// and starts a walk there; nil when there is none.
+func (w *walk) resync(at int64) (*walk, error) {
+	in := lines{f: w.in.f, at: at, end: w.in.end}
+	for {
+		at := in.at
+		b, _, err := in.next()
+		if err == io.EOF {
+			return nil, nil
+		}
+		if err != nil {
+			return nil, fmt.Errorf("read %s: %w", w.name, err)
+		}
+		if i, seq := batchStart(b, w.salt); seq != 0 {
+			h := header{first: seq, salt: w.salt}
+			n := startWalk(w.name, w.in.f, h, at+int64(i), w.in.end)
+			n.part = true
+			return n, nil
+		}
+	}
+}
+
+// batchStart looks in what should be one line for the first of a batch; it may
+// stand behind rubble that lost its newline.
+func batchStart(b []byte, salt uint32) (at int, seq uint64) {
+	j := judgement{b: b}
+	for i := range b {
+		if !j.mayStart(i) {
+			continue
+		}
+		if l, err := parseLine(b[i:], salt); err == nil && l.seq == l.batch {
+			return i, l.seq
+		}
+	}
+	return 0, 0
+}
+
+// stretch is pieces of consecutive segments that continue each other.
+type stretch struct {
+	pieces []piece
+}
+
+func (s stretch) first() uint64 { return s.pieces[0].first }
+func (s stretch) last() uint64  { return s.pieces[len(s.pieces)-1].last }
+
+// stretches joins what continues. breaks are the places where nothing is bad in
+// itself and yet one segment does not continue the one before.
+func stretches(scans []scan) (out []stretch, breaks []*Damage) {
+	for i, s := range scans {
+		for k, p := range s.pieces {
+			if i > 0 && k == 0 {
+				joined, d := continues(scans[i-1], s)
+				if joined {
+					last := &out[len(out)-1]
+					last.pieces = append(last.pieces, p)
+					continue
+				}
+				if d != nil {
+					breaks = append(breaks, d)
+				}
+			}
+			out = append(out, stretch{pieces: []piece{p}})
+		}
+	}
+	return out, breaks
+}
+
+// continues reports whether b can be read on from a; d says why not, unless
+// that is a fault inside a, which a has.
+func continues(a, b scan) (ok bool, d *Damage) {
+	if a.bad != nil {
+		return false, nil
+	}
+	p := a.pieces[len(a.pieces)-1]
+	switch {
+	case a.h.seg+1 != b.h.seg:
+		return false, &Damage{File: b.name, Seq: b.h.first, What: fmt.Sprintf("segment %d stands where %d should", b.h.seg, a.h.seg+1)}
+	case !p.tail:
+		return false, nil
+	case p.last+1 != b.h.first || p.crc != b.h.prevCRC:
+		return false, &Damage{File: b.name, Seq: p.last + 1, What: fmt.Sprintf("does not continue from seq %d of the segment before it", p.last)}
+	}
+	return true, nil
+}
+
+// each gives the entries of the piece.
+func (p piece) each(files Files, dir string, fn func(Entry) error) error {
+	f, err := files.Open(filepath.Join(dir, p.file))
+	if errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("%s: %w", p.file, ErrGone)
+	}
+	if err != nil {
+		return fmt.Errorf("read journal: %w", err)
+	}
+	defer f.Close()
+	w := startWalk(p.file, f, header{first: p.first, salt: p.salt}, p.from, p.to)
+	w.part = true
+	for {
+		l, err := w.line()
+		if err == io.EOF {
+			return nil
+		}
+		if err == nil {
+			err = fn(Entry{Seq: l.seq, Batch: l.batch, Body: l.body})
+		}
+		if err != nil {
+			return err
+		}
+	}
+}

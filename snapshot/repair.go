@@ -1,0 +1,299 @@
+package snapshot
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+	"reflect"
+	"slices"
+)
+
+// Action is one kind of change that a repair makes.
+type Action uint8
+
+const (
+	Cut        Action = iota + 1 // keep the file up to From; the whole file is copied aside
+	Keep                         // keep only [From, To) of the file, from entry Seq on; the whole file is copied aside
+	Quarantine                   // move the file aside
+	Begin                        // make an empty segment that begins at Seq
+)
+
+func (a Action) String() string {
+	switch a {
+	case Cut:
+		return "cut"
+	case Keep:
+		return "keep part"
+	case Quarantine:
+		return "quarantine"
+	case Begin:
+		return "begin"
+	}
+	return fmt.Sprintf("action %d", uint8(a))
+}
+
+// Step is one change.
+type Step struct {
+	Do       Action
+	File     string
+	From, To int64
+	Seq      uint64
+}
+
+func (s Step) String() string {
+	switch s.Do {
+	case Cut:
+		return fmt.Sprintf("cut %s at byte %d", s.File, s.From)
+	case Keep:
+		return fmt.Sprintf("keep only bytes %d to %d of %s, from seq %d on", s.From, s.To, s.File, s.Seq)
+	case Begin:
+		return fmt.Sprintf("begin a new journal at seq %d", s.Seq)
+	}
+	return fmt.Sprintf("%s %s", s.Do, s.File)
+}
+
+// RepairPlan is what Repair would do. No steps: nothing has to be done.
+type RepairPlan struct {
+	Dir      string
+	Empty    bool   // starts with nothing, whatever could be kept
+	Image    uint64 // seq of the image that is kept, 0 = none
+	First    uint64 // entries that are kept; First is above Last if none
+	Last     uint64
+	Steps    []Step
+	Aside    string // folder that gets the originals
+	Problems []*Damage
+	lost     []piece
+}
+
+// Plan finds what a repair would do so that Open succeeds, and changes nothing.
+// It keeps the newest good image and the longest journal that goes on from it.
+// If there is neither an image nor the journal's beginning, the error is a
+// *Damage that names the ways out: a backup, or PlanEmpty.
+func Plan(dir string) (RepairPlan, error) { return plan(disk(), dir, false) }
+
+// PlanEmpty is a plan that moves everything aside and starts with nothing.
+func PlanEmpty(dir string) (RepairPlan, error) { return plan(disk(), dir, true) }
+
+func plan(files Files, dir string, empty bool) (RepairPlan, error) {
+	x, err := examine(files, dir)
+	if err != nil {
+		return RepairPlan{}, err
+	}
+	p := RepairPlan{Dir: dir, Empty: empty, First: 1, Aside: freeName(x.names), Problems: x.report().Problems}
+	switch use, ok := x.usable(); {
+	case empty:
+		p.lost = x.above(0, stretch{})
+		p.quarantine(x.names, isJournal)
+	case ok:
+		p.keep(x, use)
+	case x.base() > 0:
+		p.restart(x)
+	case len(x.scans) > 0:
+		d := x.noStretch()
+		d.Hint = "apollo11 restore backup/DATE, or apollo11 repair --start-empty"
+		return p, d
+	default:
+		p.badImages(x)
+	}
+	return p, nil
+}
+
+// keep plans around a stretch of the journal that goes on from the image.
+func (p *RepairPlan) keep(x *exam, use stretch) {
+	p.Image, p.First, p.Last = x.base(), use.first(), use.last()
+	p.lost = x.above(p.Last, use)
+	inUse := make(map[string]bool)
+	for _, u := range use.pieces {
+		inUse[u.file] = true
+	}
+	p.quarantine(x.names, func(name string) bool {
+		_, _, ok := parseSegmentName(name)
+		return ok && !inUse[name] && name != x.stub
+	})
+	p.badImages(x)
+	a, z := use.pieces[0], use.pieces[len(use.pieces)-1]
+	if !z.tail && (a.head || len(use.pieces) > 1) {
+		p.Steps = append(p.Steps, Step{Do: Cut, File: z.file, From: z.to})
+	}
+	if !a.head {
+		p.Steps = append(p.Steps, Step{Do: Keep, File: a.file, From: a.from, To: a.to, Seq: a.first})
+	}
+}
+
+// restart plans for an image that no journal goes on from.
+func (p *RepairPlan) restart(x *exam) {
+	p.Image, p.First, p.Last = x.base(), x.base()+1, x.base()
+	p.lost = x.above(p.Last, stretch{})
+	p.quarantine(x.names, func(name string) bool {
+		_, _, ok := parseSegmentName(name)
+		return ok
+	})
+	p.badImages(x)
+	p.Steps = append(p.Steps, Step{Do: Begin, Seq: p.First})
+}
+
+// quarantine plans newest first, so that a repair cut short leaves no shorter
+// journal that would pass for whole.
+func (p *RepairPlan) quarantine(names []string, pick func(string) bool) {
+	for _, name := range slices.Backward(names) {
+		if pick(name) {
+			p.Steps = append(p.Steps, Step{Do: Quarantine, File: name})
+		}
+	}
+}
+
+func (p *RepairPlan) badImages(x *exam) {
+	p.quarantine(x.names, func(name string) bool { return x.bad[name] != nil })
+}
+
+// above lists the good pieces with entries over seq that use does not keep.
+func (x *exam) above(seq uint64, use stretch) []piece {
+	var out []piece
+	for _, s := range x.parts {
+		for _, q := range s.pieces {
+			if q.last > seq && q.lines > 0 && !slices.Contains(use.pieces, q) {
+				out = append(out, q)
+			}
+		}
+	}
+	return out
+}
+
+// EachLost gives every acknowledged entry that can still be read and that the
+// state loses by this plan, in the order of the files; before Repair.
+func (p RepairPlan) EachLost(fn func(Entry) error) error {
+	for _, q := range p.lost {
+		err := q.each(disk(), p.Dir, func(e Entry) error {
+			if e.Seq <= p.Last {
+				return nil
+			}
+			return fn(e)
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Repair does what a plan says. It locks the folder, refuses a plan that is no
+// longer what Plan would say, keeps every original in the plan's Aside folder,
+// and makes sure that Open will succeed. Cut short, it can be planned again.
+func Repair(dir string, p RepairPlan) error { return repair(disk(), dir, p) }
+
+func repair(files Files, dir string, p RepairPlan) (err error) {
+	lock, err := files.Lock(filepath.Join(dir, lockFile))
+	if err != nil {
+		return fmt.Errorf("data folder %s: %w", dir, err)
+	}
+	defer func() { err = errors.Join(err, lock.Close()) }()
+	now, err := plan(files, dir, p.Empty)
+	if err != nil {
+		return err
+	}
+	if !reflect.DeepEqual(now.Steps, p.Steps) {
+		return fmt.Errorf("data folder %s has changed since the repair was planned; plan it again", dir)
+	}
+	if len(p.Steps) == 0 {
+		return nil
+	}
+	aside := filepath.Join(dir, now.Aside)
+	if err := files.MakeDir(aside); err != nil {
+		return fmt.Errorf("repair: %w", err)
+	}
+	for _, s := range p.Steps {
+		if err := s.run(files, dir, aside); err != nil {
+			return fmt.Errorf("repair: %s: %w", s, err)
+		}
+	}
+	if err := errors.Join(files.SyncDir(aside), files.SyncDir(dir)); err != nil {
+		return fmt.Errorf("repair: %w", err)
+	}
+	_, err = survey(files, dir)
+	return err
+}
+
+func (s Step) run(files Files, dir, aside string) error {
+	name, kept := filepath.Join(dir, s.File), filepath.Join(aside, s.File)
+	switch s.Do {
+	case Quarantine:
+		return files.Rename(name, kept)
+	case Cut:
+		if err := files.copyFile(name, kept); err != nil {
+			return err
+		}
+		return files.truncate(name, s.From)
+	case Keep:
+		if err := files.copyFile(name, kept); err != nil {
+			return err
+		}
+		return s.keep(files, dir, name)
+	case Begin:
+		h := header{seg: 1, first: s.Seq}
+		return files.writeAside(filepath.Join(dir, segmentName(h.seg, h.first)), h.encode())
+	}
+	return fmt.Errorf("unknown %s", s.Do)
+}
+
+// keep writes the part under the name it has now, with the salt it had, and then
+// removes the original, of which a copy is aside.
+func (s Step) keep(files Files, dir, name string) error {
+	c, _, err := readHeader(files, dir, s.File)
+	if err != nil {
+		return err
+	}
+	f, err := files.Open(name)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	data, err := readPart(f, s.From, s.To)
+	if err != nil {
+		return err
+	}
+	c.h.first, c.h.prevCRC = s.Seq, 0
+	part := filepath.Join(dir, segmentName(c.h.seg, c.h.first))
+	if err := files.writeAside(part, append(c.h.encode(), data...)); err != nil || part == name {
+		return err
+	}
+	return files.Remove(name)
+}
+
+// copyFile makes a durable copy.
+func (f Files) copyFile(from, to string) error {
+	r, err := f.Open(from)
+	if err != nil {
+		return err
+	}
+	defer r.Close()
+	size, err := r.Size()
+	if err != nil {
+		return err
+	}
+	data, err := readPart(r, 0, size)
+	if err != nil {
+		return err
+	}
+	return f.writeAside(to, data)
+}
+
+// truncate cuts a file durably.
+func (f Files) truncate(name string, size int64) error {
+	h, err := f.Edit(name)
+	if err != nil {
+		return err
+	}
+	if err = h.Truncate(size); err == nil {
+		err = h.Sync()
+	}
+	return errors.Join(err, h.Close())
+}
+
+// freeName is a folder name that is not taken.
+func freeName(names []string) string {
+	for i := 1; ; i++ {
+		if name := fmt.Sprintf("%04d.broken", i); !slices.Contains(names, name) {
+			return name
+		}
+	}
+}
