@@ -26,35 +26,81 @@ func AppendTask(dst []byte, a *task.Assignment, proto int) []byte {
 
 // ParseTask reads a task message of the protocol.
 func ParseTask(m *Message, proto int) (*task.Assignment, error) {
-	f := fields{m: m}
-	a := &task.Assignment{
-		Task:         f.need("task_id"),
-		Version:      f.version("version"),
-		Type:         f.need("task_type"),
-		Attempt:      int(min(f.count("attempt"), 1<<31-1)),
-		Timeout:      f.millis("timeout_ms"),
-		StateVersion: f.count("state_version"),
-		Context:      f.prefixed("ctx."),
+	r := taskReader{fields: fields{m: m}, proto: proto}
+	for i := range m.fields {
+		r.take(m.fields[i].Key, m.fields[i].Value)
 	}
-	if proto > 1 {
-		a.Inputs = f.prefixed("in.")
-	} else {
-		a.Inputs = f.free()
+	if r.a.Task == "" || r.a.Type == "" {
+		r.fail("task_id, task_type", errMissing)
 	}
-	return a, f.err
+	r.a.Inputs, r.a.Context = r.sorted(r.inputs), r.sorted(r.context)
+	return &r.a, r.err
 }
 
-// free collects the keys that are not the protocol's.
-func (f *fields) free() task.Values {
-	var list []task.Value
-	for key, value := range f.m.All() {
-		if task.Reserved(key) {
-			continue
-		}
-		f.fail(key, task.CheckKey(key))
-		list = append(list, task.Value{Name: key, Value: value})
+// taskReader takes a task's fields in the order they come: it and resultReader
+// are what a busy connection spends its time in.
+type taskReader struct {
+	fields
+	a       task.Assignment
+	proto   int
+	inputs  []task.Value
+	context []task.Value
+}
+
+func (r *taskReader) take(key, value string) {
+	var err error
+	var n uint64
+	switch key {
+	case "type":
+	case "task_id":
+		r.a.Task = value
+	case "task_type":
+		r.a.Type = value
+	case "version":
+		r.a.Version, err = parseVersion(value)
+	case "attempt":
+		n, err = parseCount(value)
+		r.a.Attempt = int(min(n, 1<<31-1))
+	case "timeout_ms":
+		r.a.Timeout, err = parseMillis(value)
+	case "state_version":
+		r.a.StateVersion, err = parseCount(value)
+	default:
+		err = r.free(key, value)
 	}
-	return f.sorted(list)
+	r.fail(key, err)
+}
+
+// free takes an input or a pinned context key; what else is the protocol's, is
+// ignored here.
+func (r *taskReader) free(key, value string) error {
+	prefix, name, dotted := strings.Cut(key, ".")
+	switch {
+	case dotted && prefix == "ctx":
+		return r.add(&r.context, name, value)
+	case r.proto > 1 && dotted && prefix == "in":
+		return r.add(&r.inputs, name, value)
+	case r.proto > 1 || task.Reserved(key):
+		return nil
+	}
+	return r.add(&r.inputs, key, value)
+}
+
+// add appends a named value, with room for a few from the start.
+func (f *fields) add(list *[]task.Value, name, value string) error {
+	if *list == nil {
+		*list = make([]task.Value, 0, 4)
+	}
+	*list = append(*list, task.Value{Name: name, Value: value})
+	return checkName(name)
+}
+
+// checkName is task.CheckKey for what is known to be of a key's bytes.
+func checkName(name string) error {
+	if name == "" || len(name) > 128 {
+		return task.CheckKey(name)
+	}
+	return nil
 }
 
 // Ref names one dispatch of a task.
@@ -140,15 +186,12 @@ func appendChanges(dst []byte, changes []task.Change) []byte {
 // *MalformedError that names the task if the message does.
 func ParseResult(m *Message, proto int) (*task.Outcome, error) {
 	r := resultReader{fields: fields{m: m}, o: task.Outcome{Exit: -1}, proto: proto}
-	if n := m.Len(); n > 4 {
-		r.outputs = make([]task.Value, 0, min(n, 64))
-	}
-	for key, value := range m.All() {
-		r.take(key, value)
+	for i := range m.fields {
+		r.take(m.fields[i].Key, m.fields[i].Value)
 	}
 	r.o.Outputs = r.sorted(r.outputs)
 	if r.o.Task == "" {
-		r.fail("task_id", errors.New("is missing"))
+		r.fail("task_id", errMissing)
 	}
 	return &r.o, r.err
 }
@@ -216,21 +259,17 @@ func (r *resultReader) status(value string) {
 // ignored here.
 func (r *resultReader) free(key, value string) error {
 	prefix, name, dotted := strings.Cut(key, ".")
-	if dotted {
+	if dotted && r.proto > 1 && prefix == "out" {
+		return r.add(&r.outputs, name, value)
+	}
+	if dotted && len(prefix) == len("set") {
 		if op, err := task.ParseOp(prefix); err == nil {
 			r.o.Changes = append(r.o.Changes, task.Change{Op: op, Key: name, Value: value})
-			return task.CheckKey(name)
+			return checkName(name)
 		}
 	}
-	switch {
-	case r.proto > 1:
-		if !dotted || prefix != "out" {
-			return nil
-		}
-		key = name
-	case task.Reserved(key):
+	if r.proto > 1 || task.Reserved(key) {
 		return nil
 	}
-	r.outputs = append(r.outputs, task.Value{Name: key, Value: value})
-	return task.CheckKey(key)
+	return r.add(&r.outputs, key, value)
 }

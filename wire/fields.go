@@ -16,6 +16,8 @@ type fields struct {
 	err error
 }
 
+var errMissing = errors.New("is missing")
+
 func (f *fields) fail(key string, err error) {
 	if err != nil && f.err == nil {
 		f.err = f.m.fault(key, err)
@@ -26,7 +28,7 @@ func (f *fields) fail(key string, err error) {
 func (f *fields) need(key string) string {
 	value := f.m.Text(key)
 	if value == "" {
-		f.fail(key, errors.New("is missing"))
+		f.fail(key, errMissing)
 	}
 	return value
 }
@@ -169,7 +171,7 @@ func (f *fields) prefixed(prefix string) task.Values {
 		if !ok {
 			continue
 		}
-		f.fail(key, task.CheckKey(name))
+		f.fail(key, checkName(name))
 		list = append(list, task.Value{Name: name, Value: value})
 	}
 	return f.sorted(list)

@@ -98,10 +98,15 @@ func (m *Message) scan(s string) error {
 		return errors.New("not valid UTF-8")
 	}
 	for more := s != ""; more; {
+		at := 0
+		for at < len(s) && keyBytes[s[at]] {
+			at++
+		}
+		if at == len(s) || s[at] != '=' { // no key, or no key of ours
+			at += max(0, strings.IndexAny(s[at:], "=\n"))
+		}
 		var line string
-		line, s, more = strings.Cut(s, "\n")
-		at := strings.IndexByte(line, '=')
-		if at < 0 {
+		if line, s, more = cutLine(s, at); at >= len(line) || line[at] != '=' {
 			m.Skipped++
 			continue
 		}
@@ -118,6 +123,14 @@ func (m *Message) scan(s string) error {
 		m.fields = append(m.fields, f)
 	}
 	return m.checkRepeats()
+}
+
+// cutLine cuts the first line off; before from there is no newline.
+func cutLine(s string, from int) (line, rest string, more bool) {
+	if i := strings.IndexByte(s[from:], '\n'); i >= 0 {
+		return s[:from+i], s[from+i+1:], true
+	}
+	return s, "", false
 }
 
 func parseLine(key, escaped string) (Field, error) {
