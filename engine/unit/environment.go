@@ -3,7 +3,6 @@ package unit
 import (
 	"encoding/json"
 	"fmt"
-	"path/filepath"
 	"strconv"
 	"strings"
 
@@ -28,8 +27,8 @@ func (a *attempt) environment() []string {
 	}
 	for i, value := range []string{
 		a.Assignment.Task, strconv.Itoa(a.Assignment.Attempt), a.Run, a.Manifest.Dir,
-		filepath.Join(a.dir, inputName), filepath.Join(a.dir, outputName),
-		filepath.Join(a.dir, stateName), filepath.Join(a.dir, progressName),
+		a.desk.file(inputName), a.desk.file(outputName),
+		a.desk.file(stateName), a.desk.file(progressName),
 	} {
 		env = append(env, ownVariables[i]+"="+value)
 	}

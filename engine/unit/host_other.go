@@ -7,7 +7,10 @@ import (
 	"syscall"
 )
 
-const nonblock = 0
+const (
+	nonblock = 0
+	noFollow = 0
+)
 
 func ownGroup() *syscall.SysProcAttr { return nil }
 

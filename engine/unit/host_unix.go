@@ -12,6 +12,9 @@ import (
 // nonblock keeps the opening of a pipe or a device from hanging.
 const nonblock = unix.O_NONBLOCK
 
+// noFollow keeps a link from being taken for what it leads to.
+const noFollow = unix.O_NOFOLLOW
+
 func ownGroup() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setpgid: true} }
 
 func signalGroup(pid int, s syscall.Signal) { syscall.Kill(-pid, s) }

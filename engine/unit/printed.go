@@ -2,7 +2,6 @@ package unit
 
 import (
 	"bytes"
-	"os"
 
 	"apollo11/engine/task"
 )
@@ -51,25 +50,6 @@ func (p *printed) flush() {
 // note adds a line of our own, which does not count.
 func (p *printed) note(text string) {
 	p.held = append(p.held, "[apollo11: "+text+"]\n"...)
-}
-
-// read passes on what comes out of a pipe until it ends, at most one byte more
-// than can be kept, and returns the last line.
-func read(pipe *os.File, chunks chan<- []byte) string {
-	var last tail
-	sent := 0
-	buf := make([]byte, 8<<10)
-	for {
-		n, err := pipe.Read(buf)
-		last.add(buf[:n])
-		if pass := min(n, mostPrinted+1-sent); pass > 0 {
-			sent += pass
-			chunks <- bytes.Clone(buf[:pass])
-		}
-		if err != nil {
-			return last.line()
-		}
-	}
 }
 
 // tail keeps the end of a stream.

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -32,7 +31,7 @@ type Job struct {
 // attempt is one Run while it goes on.
 type attempt struct {
 	Job
-	dir      string // holds the answer files and the unit's working folder
+	desk     desk
 	env      []string
 	printed  printed
 	progress follower
@@ -137,7 +136,7 @@ func (a *attempt) cleanup(ctx context.Context) {
 	if len(m.Cleanup) == 0 {
 		return
 	}
-	os.MkdirAll(a.folder(), 0o700) // the unit may have deleted it
+	os.MkdirAll(a.desk.folder, 0o700) // the unit may have deleted it
 	end := a.step(context.WithoutCancel(ctx), m.Cleanup, m.Unit.Cleanup)
 	a.outcome.Timing.Cleanup = end.took
 	if end.why == exitedWell {
@@ -160,46 +159,24 @@ func (a *attempt) takeInputs() error {
 	return checkVariables(a.Assignment)
 }
 
-// The files of an attempt beside the unit's working folder.
-const (
-	workName     = "work"
-	inputName    = "input.json"
-	outputName   = "output"
-	stateName    = "state"
-	progressName = "progress"
-)
-
-func (a *attempt) folder() string { return filepath.Join(a.dir, workName) }
-
 func (a *attempt) makeFolder() (err error) {
-	if a.dir, err = a.Work.attempt(); err != nil {
+	if a.desk, err = a.Work.take(a.inputFile()); err != nil {
 		return fmt.Errorf("work folder: %w", err)
 	}
-	defer func() {
-		if err != nil {
-			removeAll(a.dir)
-		}
-	}()
-	if err := os.Mkdir(a.folder(), 0o700); err != nil {
-		return fmt.Errorf("work folder: %w", err)
-	}
-	if err := os.WriteFile(filepath.Join(a.dir, inputName), a.inputFile(), 0o600); err != nil {
-		return fmt.Errorf("work folder: %w", err)
-	}
-	a.progress = follower{file: filepath.Join(a.dir, progressName), report: a.Progress}
+	a.progress = follower{file: a.desk.file(progressName), report: a.Progress}
 	a.env = a.environment()
 	return nil
 }
 
 func (a *attempt) removeFolder() {
-	if err := removeAll(a.dir); err != nil {
+	if err := a.Work.give(a.desk); err != nil {
 		a.printed.note(task.Printable("the work folder is left behind: " + err.Error()))
 	}
 }
 
 // readAnswers takes outputs and state changes, all or nothing.
 func (a *attempt) readAnswers() error {
-	data, err := readAnswer(filepath.Join(a.dir, outputName))
+	data, err := readAnswer(a.desk.file(outputName))
 	if err != nil {
 		return fmt.Errorf("$APOLLO_OUTPUT: %w", err)
 	}
@@ -207,7 +184,7 @@ func (a *attempt) readAnswers() error {
 	if err != nil {
 		return fmt.Errorf("$APOLLO_OUTPUT: %w", err)
 	}
-	if data, err = readAnswer(filepath.Join(a.dir, stateName)); err != nil {
+	if data, err = readAnswer(a.desk.file(stateName)); err != nil {
 		return fmt.Errorf("$APOLLO_STATE: %w", err)
 	}
 	changes, err := parseChanges(data)

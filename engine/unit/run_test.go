@@ -81,9 +81,11 @@ func (r *rig) run() task.Outcome { return r.runFor(context.Background()) }
 func (r *rig) runFor(ctx context.Context) task.Outcome {
 	r.t.Helper()
 	o := Run(ctx, r.job)
-	left, err := filepath.Glob(filepath.Join(r.job.Work.dir, "[^.]*"))
-	if err != nil || len(left) > 0 {
-		r.t.Errorf("left in the workplace: %v %v", left, err)
+	for _, c := range []claim{r.job.Work.disk, r.job.Work.memory} {
+		left, err := filepath.Glob(filepath.Join(c.dir, "[^.]*"))
+		if err != nil || len(left) > 1 || len(left) == 1 && (left[0] != r.job.Work.folder || !asNew(left[0])) {
+			r.t.Errorf("left in the workplace: %v %v", left, err)
+		}
 	}
 	if runtime.GOOS == "linux" && children() != nil {
 		r.t.Errorf("left of the tree: %v", children())
@@ -232,7 +234,7 @@ func TestCleanupAlways(t *testing.T) {
 		{"prepare failed", shell("touch f", cleanup, "prepare = 'exit 1'"), "cleaned\n", task.Failed, "prepare"},
 		{"bad output", shell(`echo x >>"$APOLLO_OUTPUT"`, cleanup), "cleaned\n", task.Failed, "line 1"},
 		{"folder gone", shell(`rm -r "$PWD"`, cleanup), "cleaned\n", task.Success, ""},
-		{"all gone", shell(`rm -r "$(dirname "$PWD")"`, cleanup), "cleaned\n", task.Success, ""},
+		{"all gone", shell(`rm -r "$(dirname "$PWD")" "$(dirname $(dirname "$APOLLO_OUTPUT"))"`, cleanup), "cleaned\n", task.Success, ""},
 		{"fails itself", shell("true", "cleanup = 'echo stuck >&2; exit 4'"), "stuck\n[apollo11: cleanup ended with exit code 4: stuck]\n", task.Success, "cleanup ended with exit code 4: stuck"},
 		{"too long", shell("exit 2", "cleanup = 'exec sleep 30'", "cleanup_timeout = '100ms'"), "[apollo11: cleanup took longer than 100ms and was ended]\n", task.Failed, "exit code 2; cleanup took"},
 		{"cannot change the answer", shell(`echo a=1 >>"$APOLLO_OUTPUT"`, `cleanup = 'echo x >>"$APOLLO_OUTPUT"'`), "", task.Success, ""},
@@ -261,7 +263,7 @@ func TestStopped(t *testing.T) {
 func TestEndlessOutput(t *testing.T) {
 	r := newRig(t, shell("yes 'endless output' & yes more >&2", "timeout = 0.2"))
 	o := r.run()
-	if o.Class != task.Timeout || !o.Truncated || !strings.Contains(o.Error, "more") {
+	if o.Class != task.Timeout || !o.Truncated || !strings.Contains(o.Error, "and was ended: m") {
 		t.Errorf("%+v", o)
 	}
 	if got := r.logged.Len(); got != mostPrinted+len(cutMark) || !bytes.HasSuffix(r.logged.Bytes(), []byte(cutMark)) {

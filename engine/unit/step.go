@@ -3,8 +3,6 @@ package unit
 import (
 	"context"
 	"fmt"
-	"os"
-	"syscall"
 	"time"
 )
 
@@ -65,8 +63,6 @@ const (
 	tick = 100 * time.Millisecond
 	// mostProcesses ends a unit that forks without end.
 	mostProcesses = 1000
-	// pipeGrace is how long a pipe may stay open once no process of ours is left.
-	pipeGrace = time.Second
 )
 
 // step runs one step to its end, and everything it started.
@@ -76,27 +72,25 @@ func (a *attempt) step(ctx context.Context, argv []string, limit time.Duration) 
 	if err != nil {
 		return ending{why: notStarted, err: err, exit: -1}
 	}
-	defer p.close()
-	why := a.watch(ctx, p, limit)
-	state, left := p.finish()
-	a.drain(p)
-	e := ending{why: why, exit: -1, lastLine: p.lastLine, left: left, took: a.Now().Sub(began)}
-	e.readState(state)
+	var last tail
+	take := func(stderr bool, chunk []byte) {
+		a.printed.add(chunk)
+		if stderr {
+			last.add(chunk)
+		}
+	}
+	w := watch{attempt: a, p: p, limit: began.Add(limit), looked: began}
+	for !p.next(w.pause(), take) {
+		w.look(ctx)
+	}
+	e := ending{why: w.why}
+	e.exit, e.signal, e.left = p.finish(take)
+	a.printed.flush()
+	e.lastLine, e.took = last.line(), a.Now().Sub(began)
 	if e.why == exitedWell && e.exit != 0 {
 		e.why = exitedBadly
 	}
 	return e
-}
-
-func (e *ending) readState(state *os.ProcessState) {
-	if state == nil {
-		return // somebody else has waited for it: neither is known
-	}
-	if status, ok := state.Sys().(syscall.WaitStatus); ok && status.Signaled() {
-		e.signal = signalName(status.Signal())
-		return
-	}
-	e.exit = state.ExitCode()
 }
 
 func (a *attempt) start(argv []string) (*process, error) {
@@ -112,70 +106,67 @@ func (a *attempt) start(argv []string) (*process, error) {
 	if err != nil {
 		return nil, err
 	}
-	return start(program, expanded, a.env, a.folder())
+	return start(program, expanded, a.env, a.desk.folder)
 }
 
-// watch returns when the step's own process has ended, by itself or because it
-// was made to: TERM to its group, and KILL after the grace.
-func (a *attempt) watch(ctx context.Context, p *process, limit time.Duration) (why reason) {
-	tooLate := time.NewTimer(limit)
-	defer tooLate.Stop()
-	ticks := time.NewTicker(tick)
-	defer ticks.Stop()
-	atStart := hostProcesses()
-	var graceOver <-chan time.Time
-	chunks, timeUp, stop := p.chunks, tooLate.C, ctx.Done()
-	end := func(because reason) {
-		why, timeUp, stop = because, nil, nil
-		p.terminate()
-		graceOver = time.After(a.Manifest.Grace)
-	}
-	for {
-		select {
-		case <-p.exited:
-			return why
-		case chunk, open := <-chunks:
-			if !open {
-				chunks = nil
-			}
-			a.printed.add(chunk)
-		case <-timeUp:
-			end(tooLong)
-		case <-stop:
-			end(stopped)
-		case <-graceOver:
-			p.kill()
-		case <-ticks.C:
-			a.printed.flush()
-			a.progress.poll(false)
-			if timeUp != nil && a.forksTooMuch(p, atStart) {
-				end(tooMany)
-				p.kill()
-			}
+// watch ends a step's process that does not end by itself.
+type watch struct {
+	*attempt
+	p      *process
+	why    reason    // exitedWell until it is made to end
+	now    time.Time // of the last look
+	limit  time.Time // TERM then, zero once that is done
+	killAt time.Time // KILL then; zero: not yet decided
+	looked time.Time // when the slow things were looked at
+}
+
+// pause is how long nothing needs a look.
+func (w *watch) pause() time.Duration {
+	until := w.looked.Add(tick)
+	for _, at := range []time.Time{w.limit, w.killAt} {
+		if !at.IsZero() && at.Before(until) {
+			until = at
 		}
 	}
+	return until.Sub(w.Now())
+}
+
+func (w *watch) look(ctx context.Context) {
+	w.now = w.Now()
+	switch {
+	case w.why == exitedWell && ctx.Err() != nil:
+		w.end(stopped, w.Manifest.Grace)
+	case w.why == exitedWell && !w.now.Before(w.limit):
+		w.end(tooLong, w.Manifest.Grace)
+	case !w.killAt.IsZero() && !w.now.Before(w.killAt):
+		w.p.kill()
+		w.killAt = w.now.Add(tick) // once more, should it have forked meanwhile
+	}
+	if w.now.Sub(w.looked) < tick {
+		return
+	}
+	w.looked = w.now
+	w.printed.flush()
+	w.progress.poll(false)
+	if w.why == exitedWell && w.forksTooMuch(w.p) {
+		w.end(tooMany, 0)
+	}
+}
+
+// end tells the process's group to end; what has not done so after the grace is killed.
+func (w *watch) end(why reason, grace time.Duration) {
+	w.why, w.limit, w.killAt = why, time.Time{}, w.now.Add(grace)
+	w.p.terminate()
 }
 
 // forksTooMuch counts the unit's processes, but only when the host has that
-// many more than before: a count of all reads all of /proc.
-func (a *attempt) forksTooMuch(p *process, atStart int) bool {
-	return hostProcesses()-atStart > mostProcesses && len(descendants(p.strangers)) > mostProcesses
-}
-
-// drain takes what is still in the pipes.
-func (a *attempt) drain(p *process) {
-	over := time.NewTimer(pipeGrace)
-	defer over.Stop()
-	for {
-		select {
-		case chunk, open := <-p.chunks:
-			if !open {
-				a.printed.flush()
-				return
-			}
-			a.printed.add(chunk)
-		case <-over.C:
-			p.abandon()
-		}
+// many more than it once had without them: a count of all reads all of /proc.
+func (a *attempt) forksTooMuch(p *process) bool {
+	host := hostProcesses()
+	if host-a.Work.quiet <= mostProcesses {
+		return false
 	}
+	count := len(descendants(p.strangers))
+	a.Work.quiet = host - count
+	return count > mostProcesses
 }

@@ -7,7 +7,6 @@ import (
 	"strconv"
 	"strings"
 	"sync"
-	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -18,17 +17,6 @@ import (
 var adopt = sync.OnceValue(func() error {
 	return unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
 })
-
-// awaitExit returns when the process has ended, and leaves it to be waited for:
-// until then its number, and its group's, cannot be taken by another.
-func awaitExit(p *os.Process) *os.ProcessState {
-	for {
-		err := unix.Waitid(unix.P_PID, p.Pid, nil, unix.WEXITED|unix.WNOWAIT, nil)
-		if err != unix.EINTR {
-			return nil
-		}
-	}
-}
 
 // noChildren asks the kernel in one call what a scan of /proc would say.
 func noChildren() bool {
@@ -192,12 +180,9 @@ func hostProcesses() int {
 
 // offerToOOM has the kernel end the unit before the executor when memory is short.
 func offerToOOM(pid int) {
-	f, err := os.OpenFile("/proc/"+strconv.Itoa(pid)+"/oom_score_adj", os.O_WRONLY, 0)
-	if err != nil {
-		return
+	fd, err := unix.Open("/proc/"+strconv.Itoa(pid)+"/oom_score_adj", unix.O_WRONLY|unix.O_CLOEXEC, 0)
+	if err == nil {
+		unix.Write(fd, []byte("500"))
+		unix.Close(fd)
 	}
-	f.WriteString("500")
-	f.Close()
 }
-
-func signalName(s syscall.Signal) string { return unix.SignalName(s) }

@@ -102,8 +102,8 @@ func TestSweep(t *testing.T) {
 		}
 		return dir
 	}
-	dead, unmarked, other := mk(workPrefix+"1", true), mk(workPrefix+"2", false), mk("other", true)
-	link := filepath.Join(parent, workPrefix+"3")
+	dead, unmarked, other := mk(claimPrefix+"1", true), mk(claimPrefix+"2", false), mk("other", true)
+	link := filepath.Join(parent, claimPrefix+"3")
 	if err := os.Symlink(other, link); err != nil {
 		t.Fatal(err)
 	}
@@ -124,7 +124,7 @@ func TestSweep(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for path, want := range map[string]bool{dead: false, unmarked: true, other: true, link: true, alive.dir: true, next.dir: true} {
+	for path, want := range map[string]bool{dead: false, unmarked: true, other: true, link: true, alive.disk.dir: true, next.disk.dir: true} {
 		if _, err := os.Stat(path); (err == nil) != want {
 			t.Errorf("%s: %v, want there %v", path, err, want)
 		}

@@ -3,122 +3,124 @@ package unit
 import (
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strings"
 )
 
-// Workplace is the folder in which one executor makes its attempts' folders. It
-// is locked for as long as its owner lives, so that the next executor on the
-// host knows what a dead one left.
+// Workplace is where one executor makes its attempts' folders: the unit's
+// working folder on disk, and the small files it is asked and answers by in
+// memory, where the host has such a place.
+//
+// To make and delete folders on disk costs more than a small program does, and
+// waits for whoever syncs the same disk. So the working folder of an attempt is
+// taken again for the next if the unit has left it as it was given.
 type Workplace struct {
-	dir  string
-	lock *os.File
+	disk, memory claim
+	folder       string // a working folder that is as new; empty: none
+	quiet        int    // threads and processes on the host that are no unit's, as far as known
 }
 
-const (
-	workPrefix = "apollo11-work-"
-	lockName   = ".apollo11-owner" // also the mark that the folder is ours to delete
-)
+// memoryFolder is a file system that has no disk, on Linux.
+const memoryFolder = "/dev/shm"
 
 // OpenWorkplace makes a workplace within parent, and first ends and deletes
 // what executors that are no more have left there.
 func OpenWorkplace(parent string) (*Workplace, error) {
-	parent, err := filepath.Abs(parent)
-	if err != nil {
-		return nil, fmt.Errorf("work folder: %w", err)
-	}
-	if err := os.MkdirAll(parent, 0o700); err != nil {
-		return nil, fmt.Errorf("work folder: %w", err)
-	}
-	if parent, err = filepath.EvalSymlinks(parent); err != nil { // as /proc shows it
-		return nil, fmt.Errorf("work folder: %w", err)
-	}
-	sweep(parent)
 	w := &Workplace{}
-	if w.dir, err = os.MkdirTemp(parent, workPrefix); err != nil {
+	var err error
+	if w.disk, err = newClaim(parent); err != nil {
 		return nil, fmt.Errorf("work folder: %w", err)
 	}
-	if err := w.mark(); err != nil {
-		os.RemoveAll(w.dir)
+	if info, err := os.Stat(memoryFolder); err == nil && info.IsDir() {
+		if w.memory, err = newClaim(memoryFolder); err == nil {
+			return w, nil
+		}
+	}
+	if w.memory, err = newClaim(parent); err != nil {
+		w.disk.release()
 		return nil, fmt.Errorf("work folder: %w", err)
 	}
 	return w, nil
 }
 
-// mark leaves no moment at which the lock file is there and free: it is locked
-// under another name first.
-func (w *Workplace) mark() (err error) {
-	name := filepath.Join(w.dir, lockName)
-	if w.lock, err = os.OpenFile(name+".new", os.O_CREATE|os.O_EXCL|os.O_RDWR, 0o600); err != nil {
+// Close deletes the workplace.
+func (w *Workplace) Close() error { return errors.Join(w.disk.release(), w.memory.release()) }
+
+// desk is what one attempt has of a workplace.
+type desk struct {
+	folder string // the unit's working folder
+	files  string // the folder of the files below
+}
+
+// The files of an attempt.
+const (
+	inputName    = "input.json"
+	outputName   = "output"
+	stateName    = "state"
+	progressName = "progress"
+)
+
+func (d desk) file(name string) string { return filepath.Join(d.files, name) }
+
+func (w *Workplace) take(input []byte) (d desk, err error) {
+	d.folder, w.folder = w.folder, ""
+	if d.folder == "" || !there(d.folder) {
+		if d.folder, err = w.disk.newFolder(); err != nil {
+			return d, err
+		}
+	}
+	if d.files, err = w.memory.newFolder(); err == nil {
+		err = os.WriteFile(d.file(inputName), input, 0o600)
+	}
+	if err != nil {
+		w.give(d)
+	}
+	return d, err
+}
+
+// give deletes what an attempt has left.
+func (w *Workplace) give(d desk) (err error) {
+	if d.files != "" {
+		err = removeAll(d.files)
+	}
+	if asNew(d.folder) {
+		w.folder = d.folder
 		return err
 	}
-	if !tryLock(w.lock) {
-		return fmt.Errorf("%s: cannot be locked", name)
+	return errors.Join(err, removeAll(d.folder))
+}
+
+// there reports whether a folder that was as new was not deleted since.
+func there(dir string) bool {
+	info, err := os.Lstat(dir)
+	return err == nil && info.IsDir()
+}
+
+// asNew reports whether a folder is there, empty, with its own mode.
+func asNew(dir string) bool {
+	f, err := os.OpenFile(dir, os.O_RDONLY|nonblock|noFollow, 0)
+	if err != nil {
+		return false
 	}
-	return os.Rename(name+".new", name)
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil || info.Mode() != fs.ModeDir|0o700 {
+		return false
+	}
+	_, err = f.Readdirnames(1)
+	return err == io.EOF
 }
 
-// Close deletes the workplace.
-func (w *Workplace) Close() error {
-	err := removeAll(w.dir)
-	return errors.Join(err, w.lock.Close())
-}
-
-// attempt makes the folder of one attempt; a workplace that somebody deleted is
-// made again.
-func (w *Workplace) attempt() (string, error) {
-	dir, err := os.MkdirTemp(w.dir, "")
+// newFolder makes a folder; a claim that somebody deleted is made again.
+func (c *claim) newFolder() (string, error) {
+	dir, err := os.MkdirTemp(c.dir, "")
 	if !errors.Is(err, fs.ErrNotExist) {
 		return dir, err
 	}
-	if err := os.MkdirAll(w.dir, 0o700); err != nil {
+	if err := c.again(); err != nil {
 		return "", err
 	}
-	w.lock.Close()
-	if err := w.mark(); err != nil {
-		return "", err
-	}
-	return os.MkdirTemp(w.dir, "")
-}
-
-// sweep deletes the workplaces whose owners are gone. What it may not delete
-// it leaves: a start must not fail for it.
-func sweep(parent string) {
-	entries, _ := os.ReadDir(parent)
-	for _, e := range entries {
-		if !e.IsDir() || !strings.HasPrefix(e.Name(), workPrefix) {
-			continue
-		}
-		dir := filepath.Join(parent, e.Name())
-		info, err := os.Lstat(filepath.Join(dir, lockName))
-		if err != nil || !info.Mode().IsRegular() || !ours(info) {
-			continue
-		}
-		lock, err := os.OpenFile(filepath.Join(dir, lockName), os.O_RDWR|nonblock, 0)
-		if err != nil {
-			continue
-		}
-		if tryLock(lock) {
-			endUsers(dir)
-			removeAll(dir)
-		}
-		lock.Close()
-	}
-}
-
-// removeAll is os.RemoveAll for a folder in which a unit may have taken away
-// its own permissions.
-func removeAll(dir string) error {
-	if os.RemoveAll(dir) == nil {
-		return nil
-	}
-	filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
-		if e != nil && e.IsDir() {
-			os.Chmod(path, 0o700)
-		}
-		return nil
-	})
-	return os.RemoveAll(dir)
+	return os.MkdirTemp(c.dir, "")
 }

@@ -1,0 +1,5 @@
+//go:build !linux
+
+package unit
+
+func children() map[int]bool { return nil }
