@@ -92,7 +92,7 @@ func (c *Client) ask(ctx context.Context, frames []byte, read func(*Message) err
 	defer func() { c.turn <- struct{}{} }()
 	stop := context.AfterFunc(ctx, func() { c.conn.Break(context.Cause(ctx)) })
 	defer stop()
-	c.conn.AppendFrames(frames)
+	c.conn.Append(frames)
 	if err := c.conn.Wait(); err != nil {
 		return c.why(err)
 	}
@@ -354,7 +354,7 @@ func (p *Pipeline) Send(specs []task.Spec) error {
 	if err != nil {
 		return err
 	}
-	p.c.conn.AppendFrames(frames)
+	p.c.conn.Append(frames)
 	return p.c.conn.Wait()
 }
 

@@ -170,13 +170,17 @@ func (c *Conn) End(err error) {
 	}
 }
 
-// begin hands out the queue to append whole frames to, locked until commit.
-func (c *Conn) begin() []byte {
+// Open locks the writing side and hands out the queue to append whole frames
+// to; Commit puts it back and unlocks. Between the two no other method may be
+// called. What must stay in step with what is sent can be kept under this lock.
+func (c *Conn) Open() (dst []byte) {
 	c.mu.Lock()
 	return c.queue.out
 }
 
-func (c *Conn) commit(dst []byte) {
+// Commit ends what Open began; the next Flush sends dst. A queue over MaxQueued
+// breaks the connection.
+func (c *Conn) Commit(dst []byte) {
 	q := &c.queue
 	switch {
 	case q.err != nil:
@@ -189,12 +193,8 @@ func (c *Conn) commit(dst []byte) {
 	c.mu.Unlock()
 }
 
-// Append adds whole frames to what the next Flush sends; write appends them to
-// dst and must not call the Conn.
-func (c *Conn) Append(write func(dst []byte) []byte) { c.commit(write(c.begin())) }
-
-// AppendFrames adds frames that are encoded already.
-func (c *Conn) AppendFrames(frames []byte) { c.commit(append(c.begin(), frames...)) }
+// Append adds frames that are encoded already.
+func (c *Conn) Append(frames []byte) { c.Commit(append(c.Open(), frames...)) }
 
 // Flush sends what was added, by one write that does not wait; a writer
 // goroutine sends the rest of it.
