@@ -6,7 +6,7 @@ import (
 )
 
 func TestArenaClasses(t *testing.T) {
-	for n := 1; n < 2<<20; n += 1 + n/50 {
+	for n := 1; n < 1<<20; n += 1 + n/50 {
 		class := classOf(n)
 		if class < 0 || class >= cellSizes || classBytes(class) < n {
 			t.Fatalf("%d bytes: class %d of %d bytes", n, class, classBytes(class))

@@ -32,13 +32,14 @@ type machine struct {
 	since    int64
 	repeats  uint64 // duplicate results since the start
 	turns    uint64
+	places   uint64 // executors put in a bucket ever
 }
 
-// moment is one reading of the clock: wall for schedules and records, monotonic
-// (nanoseconds since the start) for time-outs.
+// moment is one reading of the clock, in nanoseconds.
 type moment struct {
-	wall int64
-	mono int64
+	raw  int64 // the wall clock: what schedules go by
+	wall int64 // what records say: raw, but never less than the record before
+	mono int64 // since the start: what time-outs go by
 }
 
 // outbox is what a turn wants done, in order.
@@ -85,17 +86,19 @@ func newMachine(s *state, set Settings, log *slog.Logger) *machine {
 }
 
 // begin starts a turn at now. A turn that comes much later than it was due says
-// nothing about the executors: they get a full time-out again.
+// nothing about the executors: they get a full time-out again. Recorded time
+// never decreases, however the clock is set.
 func (m *machine) begin(now moment, overslept bool) {
-	if back := m.wall - now.wall; back > 0 {
-		now.wall = m.wall // recorded time never decreases
-		m.tick(now)
-		if back > int64(time.Second) {
-			m.log.Warn("clock went back", "by", time.Duration(back))
-			m.emit(&clockBack{By: time.Duration(back)})
-		}
+	back := max(m.now.raw, m.wall) - now.raw
+	if m.now.raw != 0 {
+		back = m.now.raw - now.raw
 	}
+	now.wall = max(now.raw, m.wall)
 	m.tick(now)
+	if back > int64(time.Second) {
+		m.log.Warn("clock went back", "by", time.Duration(back))
+		m.emit(&clockBack{By: time.Duration(back)})
+	}
 	if overslept {
 		m.floor = now.mono
 	}
@@ -145,6 +148,7 @@ func (m *machine) decide(a Ask) {
 	case Register:
 		reg, err := m.register(a.Link, c)
 		m.answer(a, reg, err)
+		m.endStale(c.Exec, reg.Stale)
 	case Types:
 		reg, err := m.changeTypes(a.Link, c)
 		m.answer(a, reg, err)
@@ -222,7 +226,7 @@ func (m *machine) settle() {
 // expire handles every moment that has come.
 func (m *machine) expire() {
 	for m.room() {
-		who, ok := m.wallQ.pop(m.now.wall)
+		who, ok := m.wallQ.pop(m.now.raw)
 		if !ok {
 			if who, ok = m.monoQ.pop(m.now.mono); !ok {
 				return
@@ -251,7 +255,7 @@ func (m *machine) wake() (wait time.Duration, ok bool) {
 	}
 	if at, due := m.wallQ.next(); due {
 		// The wall clock may be set while we sleep, so never sleep long on it.
-		wait, ok = min(time.Duration(at-m.now.wall), time.Second), true
+		wait, ok = min(time.Duration(at-m.now.raw), time.Second), true
 	}
 	if at, due := m.monoQ.next(); due {
 		if left := time.Duration(at - m.now.mono); !ok || left < wait {

@@ -19,7 +19,6 @@ type executor struct {
 	offline  bool
 	reason   string // of being offline
 	draining bool
-	late     bool // a beat was missed
 	since    int64
 	tally
 	held list // tasks it was sent, oldest dispatch first
@@ -47,7 +46,7 @@ func (r *registered) apply(s *state) uint32 {
 	// The same process coming back is still asked to drain; a new one is not.
 	e.draining = e.draining && r.Instance != "" && e.instance == r.Instance
 	e.instance = r.Instance
-	e.offline, e.late, e.reason, e.since = false, false, "", s.wall
+	e.offline, e.reason, e.since = false, "", s.wall
 	s.nameTypes(r.Types)
 	return 0
 }
@@ -87,13 +86,13 @@ func (r *offered) apply(s *state) uint32 {
 }
 
 func (r *beatMissed) apply(s *state) uint32 {
-	s.execs[s.mustExec(r.Exec)].late = true
+	s.mustExec(r.Exec) // a sign for the timeline; the next beat takes it back
 	return 0
 }
 
 func (r *wentOffline) apply(s *state) uint32 {
 	e := s.execs[s.mustExec(r.Exec)]
-	e.offline, e.late, e.draining = true, false, false
+	e.offline, e.draining = true, false
 	e.reason, e.since = r.Reason, s.wall
 	return 0
 }

@@ -237,6 +237,7 @@ type failed struct {
 	Next    task.State  // retrying, queued or dead
 	Due     int64       // of retrying
 	Head    bool        // of queued
+	Told    bool        // the executor's own result, not the controller's verdict
 	Tries   uint32      // failures that used a retry, after this
 	Crashes uint32      // executors lost, after this
 	Stales  uint32      // stale contexts in a row, after this
@@ -256,6 +257,7 @@ func (r *failed) walk(f *fields) {
 	f.state("state", &r.Next)
 	f.moment("due", &r.Due)
 	f.flag("head", &r.Head)
+	f.flag("told", &r.Told)
 	f.u32("tries", &r.Tries)
 	f.u32("crashes", &r.Crashes)
 	f.u32("stales", &r.Stales)

@@ -24,7 +24,10 @@ type Settings struct {
 	RetainKeys     time.Duration // how long ids and keys of forgotten tasks are remembered
 	ConfigHash     string
 	Build          string
+	EpochFloor     uint64 // after a restore or repair: the unix second; else 0
 	Seed           uint64 // of jitter
+
+	base time.Time // where the loop's monotonic clock begins
 }
 
 // UnitDefaults are for tasks whose type nobody declared a contract for.

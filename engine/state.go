@@ -25,6 +25,7 @@ type state struct {
 	names     names
 	ledger    ledger
 	image     *imaging // an image being taken, else nil
+	dirty     []uint32 // soft: executors whose load changed, for dispatch to place anew
 }
 
 // counters are the numbers of the state.
@@ -169,7 +170,14 @@ func (s *state) leave(i uint32, next task.State) {
 	case t.state == task.Queued:
 		s.pull(&s.types[t.typ].queue, inQueue, i)
 	case t.state.Out() && !next.Out():
-		s.pull(&s.execs[t.exec].held, inQueue, i)
+		e := s.execs[t.exec]
+		s.pull(&e.held, inQueue, i)
+		e.soft.bytes -= len(s.texts.get(t.spec))
+		if t.long {
+			t.long = false
+			e.soft.long--
+		}
+		s.dirty = append(s.dirty, t.exec)
 		s.types[t.typ].out--
 		if t.fresh {
 			for _, v := range s.contextOf(i).At {
@@ -272,7 +280,10 @@ func (r *dispatched) apply(s *state) uint32 {
 	t.order = s.tail
 	t.fresh = len(r.ContextAt) > 0
 	s.replace(&t.context, written((&pinned{r.Context, r.ContextAt}).walk))
-	s.push(&s.execs[x].held, inQueue, i)
+	e := s.execs[x]
+	s.push(&e.held, inQueue, i)
+	e.soft.bytes += len(s.texts.get(t.spec))
+	s.dirty = append(s.dirty, x)
 	s.types[t.typ].out++
 	if t.fresh {
 		for _, v := range r.ContextAt {
@@ -315,7 +326,10 @@ func (r *failed) apply(s *state) uint32 {
 		Started: t.started, Finished: s.wall, Timing: r.Timing, Outputs: r.Outputs,
 	})
 	s.enter(i, r.Next)
-	t.applied, t.class, t.due = r.Version, r.Class, r.Due
+	if r.Told {
+		t.applied = r.Version
+	}
+	t.class, t.due = r.Class, r.Due
 	t.tries, t.crashes, t.stales = r.Tries, r.Crashes, r.Stales
 	s.replace(&t.result, nil)
 	s.execs[t.exec].failed++

@@ -154,7 +154,7 @@ func (m *machine) accept(spec *task.Spec) (*submitted, string, error) {
 	if !spec.Deadline.IsZero() {
 		r.Deadline = wallOf(spec.Deadline)
 	}
-	if !spec.NotBefore.IsZero() && wallOf(spec.NotBefore) > m.now.wall {
+	if !spec.NotBefore.IsZero() && wallOf(spec.NotBefore) > m.now.raw {
 		r.State, r.NotBefore = task.Scheduled, wallOf(spec.NotBefore)
 	}
 	return r, m.warnType(spec.Type), nil
@@ -185,7 +185,7 @@ func (m *machine) checkSpec(spec *task.Spec) error {
 		faults = append(faults, fmt.Errorf("timeout %s is negative", spec.Timeout))
 	}
 	if !spec.Deadline.IsZero() {
-		if wallOf(spec.Deadline) <= m.now.wall {
+		if wallOf(spec.Deadline) <= m.now.raw {
 			faults = append(faults, fmt.Errorf("deadline %s has passed", spec.Deadline.Format(time.RFC3339)))
 		} else if spec.Deadline.Before(spec.NotBefore) {
 			faults = append(faults, errors.New("the deadline is before the time to start"))

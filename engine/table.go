@@ -59,7 +59,9 @@ type attempts struct {
 // links are the lists a slot stands in.
 type links struct {
 	chain uint32 // next slot of the same id hash
-	heap  uint32 // position in a deadline heap plus one; not durable
+	heap  uint32 // soft: position in a deadline heap plus one
+	mono  bool   // soft: in which heap
+	long  bool   // soft: of a type that no task may wait behind
 	list  [lists]link
 }
 

@@ -42,10 +42,12 @@ func (r Retry) Wait(n int, draw float64) time.Duration {
 	return time.Duration(min(wait*(1+r.Jitter*draw), float64(longest)))
 }
 
-// ReadyRules sorts the contract's rules and compiles them; it reports every
-// fault it finds.
+// ReadyRules sorts the contract's rules and context keys and compiles the rules;
+// it reports every fault it finds.
 func (u *Unit) ReadyRules() error {
 	var faults []error
+	slices.Sort(u.Context)
+	u.Context = slices.Compact(u.Context)
 	for side, rules := range map[string][]Rule{"in": u.In, "out": u.Out} {
 		slices.SortFunc(rules, func(a, b Rule) int { return strings.Compare(a.Name, b.Name) })
 		for i := range rules {

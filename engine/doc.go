@@ -1,0 +1,31 @@
+// Package engine is the controller: it owns all state and decides what happens.
+//
+// # The loop
+//
+// One goroutine, Run, turns like this:
+//
+//  1. take what waits: commands, the timer, the image writer; then what else has come
+//  2. read the time once; decide and apply everything taken, dispatches included
+//  3. append the turn's records to the journal: one write, one sync
+//  4. release every answer, read and order of the turn, one flush per connection
+//  5. set one timer to the earliest deadline
+//
+// Nothing leaves before the batch it was decided in is on disk. A journal that
+// cannot be written ends Run: nothing is acknowledged that could be lost.
+//
+// # Who may touch what
+//
+// The machine (decide.go and the files beside it) is plain functions on state,
+// command and time: no clock, no disk, no network, so it runs the same under a
+// simulation's clock as under the real one. The state's durable fields change
+// only in the apply methods of records (state.go, executor.go); live and in
+// recovery the path is the same. What is named soft is the loop's bookkeeping
+// and is lost at a stop without loss. Readers get copies.
+//
+// A command was asked, a record happened, an order is sent to an executor.
+//
+// # Goroutines
+//
+//	loop          Run's caller; ends with Run
+//	image writer  at most one; started by the loop, which waits for its end
+package engine

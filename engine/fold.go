@@ -1,0 +1,139 @@
+package engine
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+)
+
+// Source is a journal to read: the newest image, then what follows it.
+type Source interface {
+	// ReadImage gives the newest good image: its position and description, then
+	// its lines. ok is false if there is none.
+	ReadImage(load func(seq uint64, content []byte) error, line func([]byte) error) (ok bool, err error)
+	// Read gives the entries from a position on, in order.
+	Read(from uint64, fn func(seq uint64, body []byte) error) error
+}
+
+// recoverState folds what a source has into a state.
+func recoverState(src Source, progress func(seq uint64)) (*state, error) {
+	s, err := loadImage(src)
+	if err != nil {
+		return nil, err
+	}
+	err = src.Read(s.seq+1, func(seq uint64, body []byte) error {
+		if progress != nil && seq%100_000 == 0 {
+			progress(seq)
+		}
+		return s.fold(seq, string(body))
+	})
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrJournal, err)
+	}
+	return s, nil
+}
+
+// loadImage is the state of the newest image, or an empty one.
+func loadImage(src Source) (*state, error) {
+	s := newState()
+	want, at := "", uint64(0)
+	ok, err := src.ReadImage(func(seq uint64, content []byte) (err error) {
+		*s = *newState() // the newest was bad, this is the one before it
+		at = seq
+		want, err = imageHash(content)
+		return err
+	}, func(line []byte) error { return s.loadLine(string(line)) })
+	if err != nil {
+		return nil, fmt.Errorf("%w: image: %w", ErrJournal, err)
+	}
+	if !ok {
+		return newState(), nil
+	}
+	s.linkAll()
+	if s.seq != at {
+		return nil, fmt.Errorf("%w: image of seq %d says it is of %d", ErrJournal, at, s.seq)
+	}
+	if got := s.hash(); got != want {
+		return nil, fmt.Errorf("%w: image of seq %d: state hash %s, want %s", ErrJournal, at, got, want)
+	}
+	return s, nil
+}
+
+// Verified is what Verify found.
+type Verified struct {
+	Seq    uint64 // last record
+	Tasks  int
+	Keys   int
+	Hash   string // of the state there
+	Images int    // image records whose hash was compared
+	Whole  bool   // folded from the first record; else from the oldest image
+}
+
+// Verify folds a journal from its beginning, or from its image if older records
+// are gone, and compares the state's hash wherever the journal or an image says
+// what it has to be.
+func Verify(src Source, first uint64, progress func(seq uint64)) (Verified, error) {
+	var v Verified
+	s, image := newState(), newState()
+	hashes := map[uint64]string{}
+	if loaded, err := loadImage(src); err != nil {
+		return v, err
+	} else if image = loaded; image.seq != 0 {
+		hashes[image.seq] = image.hash()
+	}
+	v.Whole = first <= 1
+	if !v.Whole {
+		s = image
+	}
+	if err := knownHashes(src, s.seq+1, hashes); err != nil {
+		return v, err
+	}
+	err := src.Read(s.seq+1, func(seq uint64, body []byte) error {
+		if progress != nil && seq%100_000 == 0 {
+			progress(seq)
+		}
+		if err := s.fold(seq, string(body)); err != nil {
+			return err
+		}
+		return v.compare(s, hashes, string(body))
+	})
+	if err != nil {
+		return v, fmt.Errorf("%w: %w", ErrJournal, err)
+	}
+	v.Seq, v.Tasks, v.Keys, v.Hash = s.seq, s.live, len(s.keys), s.hash()
+	return v, nil
+}
+
+// knownHashes collects what the journal itself says of its state.
+func knownHashes(src Source, from uint64, hashes map[uint64]string) error {
+	err := src.Read(from, func(_ uint64, body []byte) error {
+		if !bytes.Contains(body, []byte(" image ")) {
+			return nil
+		}
+		if _, r, err := parseRecord(string(body)); err == nil {
+			if r, ok := r.(*imaged); ok {
+				hashes[r.Seq] = r.Hash
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("%w: %w", ErrJournal, err)
+	}
+	return nil
+}
+
+var errDiverged = errors.New("the folded state is not the one that was saved")
+
+// compare holds the folded state against what is known of it at this position.
+func (v *Verified) compare(s *state, hashes map[uint64]string, body string) error {
+	want, ok := hashes[s.seq]
+	if !ok {
+		return nil
+	}
+	if got := s.hash(); got != want {
+		return fmt.Errorf("%w: at seq %d the hash is %s, saved was %s", errDiverged, s.seq, got, want)
+	}
+	v.Images++
+	return nil
+}

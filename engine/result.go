@@ -1,0 +1,319 @@
+package engine
+
+import (
+	"encoding/hex"
+	"fmt"
+	"strings"
+	"time"
+
+	"apollo11/engine/task"
+)
+
+func hexText(b []byte) string { return hex.EncodeToString(b) }
+
+// linked is the executor that speaks through a link. One whose link was
+// replaced, or that was given up, has to register again.
+func (m *machine) linked(link Link, id string) (uint32, *executor, error) {
+	x, ok := m.execAt[id]
+	if !ok || m.execs[x].offline || m.execs[x].soft.link == nil || m.execs[x].soft.link != link {
+		return 0, nil, fmt.Errorf("%w: %s", ErrUnregistered, id)
+	}
+	return x, m.execs[x], nil
+}
+
+// result takes the end of an attempt. It counts only if the task is out, at this
+// version, with this executor; everything else goes to the late ledger.
+func (m *machine) result(link Link, c Result) (Applied, error) {
+	x, e, err := m.linked(link, c.Exec)
+	if err != nil {
+		return Applied{}, err
+	}
+	o := &c.Outcome
+	i := m.find(o.Task)
+	m.forgetZombie(x, o.Task, o.Version)
+	e.soft.answered = m.now.mono
+	if i == 0 || !m.holds(i, x, o.Version) {
+		return m.lateAnswer(i, e, o), nil
+	}
+	m.noteDuration(m.at(i).typ, o.Timing.Total())
+	if c.Raw != nil {
+		return m.reject(i, o, task.OutputInvalid, c.Raw), nil
+	}
+	if o.Status != task.Success {
+		m.fail(i, failure{class: claimedClass(o), text: o.Error, outcome: o})
+		return Applied{StateVersion: m.stateVersion}, nil
+	}
+	return m.succeed(i, o), nil
+}
+
+// holds reports whether an executor has a task at a version.
+func (m *machine) holds(i, x uint32, v task.Version) bool {
+	t := m.at(i)
+	return t.state.Out() && t.version == v && t.exec == x
+}
+
+// claimedClass is the class that an executor gives its failure, if it is one
+// that an executor can know.
+func claimedClass(o *task.Outcome) task.Class {
+	switch o.Class {
+	case task.PrepareFailed, task.Timeout, task.OutputInvalid, task.InputInvalid:
+		return o.Class
+	}
+	return task.ExecuteFailed
+}
+
+// succeed applies a success, or refuses it whole.
+func (m *machine) succeed(i uint32, o *task.Outcome) Applied {
+	outputs, class, err := m.checkOutcome(i, o)
+	if err != nil {
+		return m.reject(i, o, class, err)
+	}
+	set, del, err := m.resolve(outputs, o.Changes)
+	if err != nil {
+		return m.reject(i, o, task.StateRejected, err)
+	}
+	t := m.at(i)
+	m.emit(&resulted{
+		Task: o.Task, Version: t.version, Exec: m.execs[t.exec].id, Outputs: outputs, OutputHash: outputs.Hash(),
+		Timing: o.Timing, Set: set, Del: strings.Join(del, ","), StateVersion: m.stateVersion + uint64(len(set)+len(del)),
+	})
+	return Applied{StateVersion: m.stateVersion}
+}
+
+// checkOutcome holds a success against the unit's contract and its context.
+func (m *machine) checkOutcome(i uint32, o *task.Outcome) (task.Values, task.Class, error) {
+	size := o.Outputs.Size()
+	for _, c := range o.Changes {
+		size += len(c.Key) + len(c.Value)
+	}
+	if size > task.MaxBytes {
+		return nil, task.OutputInvalid, fmt.Errorf("outputs and state changes of %d bytes, at most %d: hand over a path instead", size, task.MaxBytes)
+	}
+	outputs, err := task.NewValues(o.Outputs)
+	if err != nil {
+		return nil, task.OutputInvalid, fmt.Errorf("output %w", err)
+	}
+	for _, v := range outputs {
+		if err := task.CheckKey(v.Name); err != nil {
+			return nil, task.OutputInvalid, fmt.Errorf("output %w", err)
+		}
+	}
+	if unit := m.types[m.at(i).typ].unit; unit != nil {
+		if outputs, err = unit.CheckOutputs(outputs); err != nil {
+			return nil, task.OutputInvalid, err
+		}
+	}
+	if key := m.staleKey(i); key != "" {
+		return nil, task.StaleContext, fmt.Errorf("context key %s changed while it ran", key)
+	}
+	return outputs, task.NoClass, nil
+}
+
+// staleKey is a pinned key of a fresh unit that has changed since the dispatch.
+func (m *machine) staleKey(i uint32) string {
+	if !m.at(i).fresh {
+		return ""
+	}
+	for _, v := range m.contextOf(i).At {
+		if v.Value != m.keyVersion(v.Name) {
+			return v.Name
+		}
+	}
+	return ""
+}
+
+// reject ends an attempt whose success is not accepted.
+func (m *machine) reject(i uint32, o *task.Outcome, class task.Class, why error) Applied {
+	m.fail(i, failure{class: class, text: why.Error(), outcome: o})
+	return Applied{Verdict: Rejected, Reason: class.String() + ": " + why.Error(), StateVersion: m.stateVersion}
+}
+
+// failure is what an attempt is failed for.
+type failure struct {
+	class   task.Class
+	text    string
+	outcome *task.Outcome // nil: the executor said nothing
+	begun   bool          // without an outcome: its execute step may have begun
+}
+
+// fail ends an attempt without success and decides what follows.
+func (m *machine) fail(i uint32, f failure) {
+	t := m.at(i)
+	r := &failed{
+		Task: m.id(i), Version: t.version, Exec: m.execs[t.exec].id, Class: f.class, Error: f.text,
+		Tries: t.tries, Crashes: t.crashes, Stales: t.stales, Head: t.deadline != 0, Exit: 0,
+	}
+	if f.outcome != nil {
+		r.Told = true
+		r.Timing, r.Exit, r.Signal = f.outcome.Timing, f.outcome.Exit, f.outcome.Signal
+		if f.class == task.StateRejected || f.class == task.StaleContext || f.class == task.OutputInvalid {
+			r.Outputs = keepable(f.outcome.Outputs)
+		}
+	}
+	m.follow(i, r, f)
+	m.emit(r)
+	m.log.Info("attempt failed", "task", r.Task, "version", r.Version, "executor", r.Exec,
+		"class", r.Class, "error", task.Printable(r.Error), "next", r.Next)
+}
+
+// keepable is the outputs of a refused result, as far as a record can hold them.
+func keepable(outputs task.Values) task.Values {
+	values, err := task.NewValues(outputs)
+	if err != nil || values.Size() > maxHistoryText {
+		return nil
+	}
+	for _, v := range values {
+		if task.CheckKey(v.Name) != nil {
+			return nil
+		}
+	}
+	return values
+}
+
+// follow fills in what a failure leads to: the table of error classes.
+func (m *machine) follow(i uint32, r *failed, f failure) {
+	t := m.at(i)
+	r.Next = task.Dead
+	switch {
+	case r.Class == task.ExecutorLost && f.begun && !m.idempotent(t.typ):
+		// It may have had its effect: a person decides.
+	case r.Class == task.ExecutorLost:
+		if f.begun {
+			r.Crashes++
+		}
+		if int(r.Crashes) >= m.set.CrashLimit {
+			r.Class = task.CrashLimit
+			r.Error = fmt.Sprintf("%d executors were lost while they ran it; the last: %s", r.Crashes, r.Error)
+			return
+		}
+		r.Next = task.Queued
+	case r.Class == task.StaleContext:
+		if r.Stales++; r.Stales < maxStales {
+			r.Next = task.Queued
+		}
+	case r.Class.UsesRetry():
+		r.Tries++
+		if int(r.Tries) <= m.retries(i) && (m.idempotent(t.typ) || r.Class == task.PrepareFailed) {
+			r.Next = task.Retrying
+			r.Due = m.now.wall + int64(m.retry(t.typ).Wait(int(r.Tries), m.rand.Float64()).Truncate(time.Microsecond))
+		}
+	}
+}
+
+// maxStales is how many results in a row may be refused for a changed context.
+const maxStales = 5
+
+func (m *machine) idempotent(typ uint32) bool {
+	u := m.types[typ].unit
+	return u == nil || u.Idempotent
+}
+
+func (m *machine) retry(typ uint32) task.Retry {
+	if u := m.types[typ].unit; u != nil {
+		return u.Retry
+	}
+	return m.set.Unit.Retry
+}
+
+func (m *machine) retries(i uint32) int {
+	if n := m.specOf(i).retries; n != task.Unset {
+		return n
+	}
+	return m.retry(m.at(i).typ).Retries
+}
+
+// lateAnswer drops a result that does not count, into the ledger or, if it is
+// the one that was applied already, silently.
+func (m *machine) lateAnswer(i uint32, e *executor, o *task.Outcome) Applied {
+	if i != 0 && o.Version != 0 && m.at(i).applied == o.Version {
+		m.repeats++
+		return Applied{Verdict: Duplicate, StateVersion: m.stateVersion}
+	}
+	r := &lateResult{Task: printableCut(o.Task, 128), Version: o.Version, Exec: e.id, Reason: "unknown", Effect: effectOf(o)}
+	if i != 0 {
+		t := m.at(i)
+		r.Current, r.Reason = t.version, lateReason(t)
+	} else if gone := m.names.gone[o.Task]; gone != nil {
+		r.Reason = gone.State.String()
+	}
+	if o.Status != task.Stopped { // the answer to a cancel is expected, and would have changed nothing
+		m.emit(r)
+		m.log.Warn("late result dropped", "task", r.Task, "version", r.Version, "current", r.Current,
+			"executor", r.Exec, "reason", r.Reason)
+	}
+	return Applied{Verdict: Stale, Reason: r.Reason, StateVersion: m.stateVersion}
+}
+
+func lateReason(t *slot) string {
+	switch {
+	case t.state.Out():
+		return "superseded"
+	case t.state == task.Queued || t.state == task.Retrying:
+		return "returned"
+	}
+	return t.state.String()
+}
+
+// effectOf says what a dropped result would have brought.
+func effectOf(o *task.Outcome) string {
+	var parts []string
+	if o.Status != task.Success {
+		parts = append(parts, o.Status.String())
+	}
+	for _, v := range o.Outputs {
+		parts = append(parts, "out."+v.Name+"="+v.Value)
+	}
+	for _, c := range o.Changes {
+		parts = append(parts, c.Op.String()+"."+c.Key+"="+c.Value)
+	}
+	return printableCut(strings.Join(parts, " "), 500)
+}
+
+func printableCut(s string, most int) string {
+	if len(s) > most {
+		s = strings.ToValidUTF8(s[:most], "") + "…"
+	}
+	return task.Printable(s)
+}
+
+// returned takes a task back that its executor did not start.
+func (m *machine) returned(link Link, c Returned) (Applied, error) {
+	x, _, err := m.linked(link, c.Exec)
+	if err != nil {
+		return Applied{}, err
+	}
+	m.forgetZombie(x, c.Task, c.Version)
+	i := m.find(c.Task)
+	if i == 0 || !m.holds(i, x, c.Version) || m.at(i).state != task.Assigned {
+		return Applied{Verdict: Stale, Reason: "not held", StateVersion: m.stateVersion}, nil
+	}
+	m.handBack(i, "returned", true)
+	return Applied{StateVersion: m.stateVersion}, nil
+}
+
+// handBack returns a task that was sent in vain; nothing is counted.
+func (m *machine) handBack(i uint32, reason string, head bool) {
+	t := m.at(i)
+	m.emit(&handedBack{
+		Task: m.id(i), Version: t.version, Exec: m.execs[t.exec].id, Reason: reason, Head: head, Attempt: int(t.attempt) - 1,
+	})
+}
+
+// progress notes a sign of a running attempt.
+func (m *machine) progress(link Link, c Progress) {
+	x, e, err := m.linked(link, c.Exec)
+	if err != nil {
+		return
+	}
+	i := m.find(c.Task)
+	if i == 0 || !m.holds(i, x, c.Version) {
+		return
+	}
+	if c.Start && m.at(i).state == task.Assigned {
+		m.emit(&running{Task: c.Task, Version: c.Version})
+		m.setAttemptEnd(i)
+	}
+	if c.Percent != "" || c.Message != "" {
+		e.soft.progress = progressNote{c.Task, printableCut(strings.TrimSpace(c.Percent+" "+c.Message), 300), m.now.wall}
+	}
+}

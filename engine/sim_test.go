@@ -1,0 +1,557 @@
+package engine
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"apollo11/engine/task"
+	"apollo11/engine/view"
+)
+
+// The simulation drives the machine with a seeded generator: executors that
+// crash, stall, lose links and answer late, operators, a clock that jumps, and a
+// controller that is killed before or after its batch reached the disk. After
+// every turn the invariants of never-lost and never-twice are checked.
+
+// world is one simulated run.
+type world struct {
+	t       testing.TB
+	seed    uint64
+	rand    *rand.Rand
+	m       *machine
+	now     moment
+	journal []string  // durable entries
+	image   *simImage // the last image taken
+	taking  *imaging  // one being taken
+	execs   []*simExec
+	acked   map[string]bool // submissions acknowledged
+	applied map[string]int  // results recorded, by task and version
+	ok      int             // results recorded
+	told    []told          // answers of the last turn
+	calm    bool            // faults have stopped
+	nextID  int
+	trace   strings.Builder
+}
+
+type told struct {
+	answer Answer
+	err    error
+}
+
+type simImage struct {
+	seq   uint64
+	lines []string
+	hash  string
+}
+
+// simExec is an executor; a new process gets a new instance.
+type simExec struct {
+	w        *world
+	id       string
+	proto    int
+	instance int
+	link     *simLink // nil: not connected
+	queue    []Held   // sent, not started
+	current  *Held
+	kept     []task.Outcome // finished, not acknowledged
+	waiting  bool           // protocol 1: a heartbeat is out
+}
+
+// simLink collects what the machine sends to one connection.
+type simLink struct {
+	x       *simExec
+	w       *world
+	heard   time.Time
+	dropped bool
+}
+
+func (l *simLink) Flush()           {}
+func (l *simLink) Heard() time.Time { return l.heard }
+
+func (l *simLink) Answer(_ uint64, a Answer, err error) {
+	l.w.told = append(l.w.told, told{a, err})
+	if l.x == nil || l.x.link != l {
+		return
+	}
+	switch a := a.(type) {
+	case Registered:
+		for _, h := range a.Stale {
+			l.x.abandon(h.Task, h.Version)
+		}
+	case Applied:
+		// Answers come in order, so this one is of the oldest result sent.
+		if len(l.x.kept) > 0 {
+			l.x.kept = l.x.kept[1:]
+		}
+	}
+}
+
+func (l *simLink) Order(o Order) {
+	if l.x.link != l {
+		return
+	}
+	switch o := o.(type) {
+	case Assign:
+		l.x.waiting = false
+		l.x.queue = append(l.x.queue, Held{Task: o.Task, Version: o.Version})
+		if l.x.proto == 1 && len(l.x.queue) > 1 {
+			l.w.fail("protocol 1 executor %s got a second task", l.x.id)
+		}
+	case Beat:
+		l.x.waiting = false
+	case Revoke:
+		l.x.abandon(o.Task, o.Version)
+	case Dismiss:
+		l.x.link = nil
+	}
+}
+
+// abandon ends an attempt that the controller does not want.
+func (x *simExec) abandon(id string, v task.Version) {
+	if x.w.rand.IntN(4) == 0 {
+		return // the process is hard to kill: it goes on and answers late
+	}
+	x.queue = slices.DeleteFunc(x.queue, func(h Held) bool { return h.Task == id && h.Version == v })
+	if x.current != nil && x.current.Task == id && x.current.Version == v {
+		x.current = nil
+		x.kept = append(x.kept, task.Outcome{Task: id, Version: v, Status: task.Stopped})
+	}
+}
+
+func (w *world) fail(format string, args ...any) {
+	w.t.Helper()
+	trace := w.trace.String()
+	if len(trace) > 6000 {
+		trace = "…" + trace[len(trace)-6000:]
+	}
+	w.t.Fatalf("seed %d, %d records: %s\n%s", w.seed, len(w.journal), fmt.Sprintf(format, args...), trace)
+}
+
+func simSettings() Settings {
+	set := DefaultSettings()
+	set.RetainTasks = 40
+	set.Limits = map[string]int{"b": 2}
+	set.Keys = []KeyRule{{Rule: task.Rule{Name: "total", Kind: task.Int}, From: "n", Apply: task.Add}}
+	set.Unit.Retry.Interval = 500 * time.Millisecond
+	return set
+}
+
+func newWorld(t testing.TB, seed uint64) *world {
+	w := &world{
+		t: t, seed: seed, rand: rand.New(rand.NewPCG(seed, 1)), acked: map[string]bool{}, applied: map[string]int{},
+		now: moment{raw: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC).UnixNano(), mono: int64(time.Hour)},
+	}
+	for n := range 4 {
+		w.execs = append(w.execs, &simExec{w: w, id: fmt.Sprintf("e%d", n), proto: 1 + n%2})
+	}
+	w.start(newState())
+	return w
+}
+
+func (w *world) start(s *state) {
+	w.m = newMachine(s, simSettings(), slog.New(slog.DiscardHandler))
+	w.m.rand = rand.New(rand.NewPCG(w.seed, uint64(len(w.journal))))
+	w.m.set.base = time.Unix(0, 0)
+	w.turn(false, func() { w.m.boot() })
+}
+
+// turn is one turn of the loop. A kill loses the batch or the answers.
+func (w *world) turn(kill bool, do func()) {
+	w.told = w.told[:0]
+	w.m.begin(w.now, false)
+	do()
+	w.m.settle()
+	if kill && w.rand.IntN(2) == 0 {
+		w.recover()
+		return
+	}
+	start := 0
+	for _, end := range w.m.batch.ends {
+		w.record(string(w.m.batch.records.out[start:end]))
+		start = end + 1
+	}
+	w.m.batch.records.out, w.m.batch.ends = w.m.batch.records.out[:0], w.m.batch.ends[:0]
+	if kill {
+		w.recover()
+		return
+	}
+	sends := w.m.batch.sends
+	w.m.batch.sends = nil
+	for _, s := range sends {
+		if s.order != nil {
+			s.link.Order(s.order)
+		} else {
+			s.link.Answer(s.ref, s.answer, s.err)
+		}
+	}
+	w.check()
+}
+
+// record makes one entry durable and counts results: no version twice.
+func (w *world) record(entry string) {
+	w.journal = append(w.journal, entry)
+	fmt.Fprintf(&w.trace, "%d %s\n", len(w.journal), entry)
+	_, r, err := parseRecord(entry)
+	if err != nil {
+		w.fail("a record does not read back: %v\n%s", err, entry)
+	}
+	var f fields
+	appendRecord(&f, []byte(entry[:len(momentLayout)]), r)
+	if string(f.out) != entry {
+		w.fail("a record does not write back:\n%s\n%s", entry, f.out)
+	}
+	if r, ok := r.(*resulted); ok {
+		key := r.Task + "@" + r.Version.String()
+		if w.applied[key]++; w.applied[key] > 1 {
+			w.fail("result %s applied twice", key)
+		}
+		w.ok++
+	}
+}
+
+// check holds the state against what is known to have happened.
+func (w *world) check() {
+	if k := w.m.keys["total"]; k != nil && k.value != fmt.Sprint(w.ok) {
+		w.fail("total is %s after %d results", k.value, w.ok)
+	}
+	out := 0
+	for _, x := range w.m.execs[1:] {
+		if x != nil {
+			out += x.held.len
+		}
+	}
+	if want := w.m.states[task.Assigned].len + w.m.states[task.Running].len; out != want {
+		w.fail("executors hold %d tasks, %d are out", out, want)
+	}
+	if n := w.m.types[w.m.typ("b")].out; n > 2 {
+		w.fail("%d of type b are out, over the limit", n)
+	}
+	w.rests()
+}
+
+// rests checks that no capable idle executor rests while there is work.
+func (w *world) rests() {
+	if w.m.paused || w.m.more {
+		return
+	}
+	for _, t := range w.m.types[1:] {
+		if t.queue.len == 0 || !w.m.mayStart(t) {
+			continue
+		}
+		for _, e := range w.m.execs[1:] {
+			if e == nil || e.soft.link == nil || e.offline || e.draining || e.load() > 0 || e.proto < 2 && !e.soft.ready {
+				continue
+			}
+			if _, offers := e.offers.Get(t.name); offers {
+				w.fail("%s rests while %d of %s are queued", e.id, t.queue.len, t.name)
+			}
+		}
+	}
+}
+
+// recover kills the controller and starts it from the disk, both ways.
+func (w *world) recover() {
+	w.taking = nil
+	for _, x := range w.execs {
+		x.link, x.waiting = nil, false
+	}
+	whole := newState()
+	for n, entry := range w.journal {
+		if err := whole.fold(uint64(n+1), entry); err != nil {
+			w.fail("fold: %v", err)
+		}
+		if w.image != nil && w.image.seq == uint64(n+1) && whole.hash() != w.image.hash {
+			w.fail("image of seq %d differs from the fold", w.image.seq)
+		}
+	}
+	s, err := loadImage(w)
+	if err != nil {
+		w.fail("image: %v", err)
+	}
+	for n := s.seq; n < uint64(len(w.journal)); n++ {
+		if err := s.fold(n+1, w.journal[n]); err != nil {
+			w.fail("fold after image: %v", err)
+		}
+	}
+	if s.hash() != whole.hash() {
+		w.fail("image and tail give another state than the whole journal")
+	}
+	for id := range w.acked {
+		if s.find(id) == 0 && s.names.gone[id] == nil {
+			w.fail("acknowledged task %s is lost", id)
+		}
+	}
+	fmt.Fprintf(&w.trace, "-- controller restarted\n")
+	w.start(s)
+}
+
+// ReadImage implements Source.
+func (w *world) ReadImage(load func(uint64, []byte) error, line func([]byte) error) (bool, error) {
+	if w.image == nil {
+		return false, nil
+	}
+	if err := load(w.image.seq, fmt.Appendf(nil, `{"hash":%q}`, w.image.hash)); err != nil {
+		return false, err
+	}
+	for _, l := range w.image.lines {
+		if err := line([]byte(l)); err != nil {
+			return false, fmt.Errorf("%s: %w", l, err)
+		}
+	}
+	return true, nil
+}
+
+// Read implements Source; recover folds by itself.
+func (w *world) Read(uint64, func(uint64, []byte) error) error { return errors.New("not used") }
+
+// step does one random thing.
+func (w *world) step() {
+	w.now.raw += int64(w.rand.IntN(40)) * int64(time.Millisecond)
+	w.now.mono += int64(w.rand.IntN(40)) * int64(time.Millisecond)
+	w.now.raw -= w.now.raw % 1000
+	kill := !w.calm && w.rand.IntN(150) == 0
+	switch n := w.rand.IntN(100); {
+	case n < 12 && !w.calm:
+		w.turn(kill, w.submit)
+	case n < 16 && !w.calm:
+		w.operator(kill)
+	case n < 18:
+		w.wait()
+	case n < 20:
+		w.imageStep()
+	default:
+		x := w.execs[w.rand.IntN(len(w.execs))]
+		w.turn(kill, func() { x.act() })
+	}
+}
+
+func (w *world) submit() {
+	spec := task.Spec{Type: []string{"a", "b", "c"}[w.rand.IntN(3)], Retries: task.Unset}
+	spec.ID = fmt.Sprintf("s%d", w.nextID-w.rand.IntN(2)*w.rand.IntN(3))
+	w.nextID++
+	spec.Inputs = task.Values{{Name: "x", Value: "1\n=\\" + spec.ID + "é"}}
+	if w.rand.IntN(8) == 0 {
+		spec.NotBefore = time.Unix(0, w.now.raw+int64(w.rand.IntN(3000))*int64(time.Millisecond))
+	}
+	if w.rand.IntN(10) == 0 {
+		spec.Deadline = time.Unix(0, w.now.raw+int64(5+w.rand.IntN(60))*int64(time.Second))
+	}
+	link := &simLink{w: w}
+	tasks, err := w.m.submit(Submit{Specs: []task.Spec{spec}})
+	if err != nil && !errors.Is(err, ErrConflict) {
+		w.fail("submit: %v", err)
+	}
+	w.m.answer(Ask{Link: submitLink{link}}, tasks, err)
+}
+
+// submitLink notes acknowledged submissions.
+type submitLink struct{ *simLink }
+
+func (l submitLink) Answer(_ uint64, a Answer, err error) {
+	if tasks, ok := a.([]view.Submitted); ok && err == nil {
+		for _, s := range tasks {
+			l.w.acked[s.ID] = true
+		}
+	}
+}
+
+func (w *world) operator(kill bool) {
+	var command Command
+	query := view.Selection{All: true, Query: view.Query{States: []task.State{task.Dead}}}
+	switch w.rand.IntN(6) {
+	case 0:
+		command = Requeue{Selection: query, Actor: "sim"}
+	case 1:
+		command = Cancel{Selection: view.Selection{All: true, Query: view.Query{Type: "c"}}, Actor: "sim"}
+	case 2:
+		command = Pause{On: w.rand.IntN(3) == 0}
+	case 3:
+		command = Pause{Type: "a", On: w.rand.IntN(3) == 0}
+	case 4:
+		command = Drain{Exec: w.execs[w.rand.IntN(4)].id}
+	case 5:
+		command = Repair{Key: "other", Value: fmt.Sprint(w.nextID), Reason: "sim"}
+	}
+	w.turn(kill, func() { w.m.decide(Ask{Command: command, Link: &simLink{w: w}}) })
+}
+
+// wait lets time pass, in which nothing is heard of anybody.
+func (w *world) wait() {
+	d := int64(time.Duration(w.rand.IntN(8000)) * time.Millisecond)
+	if !w.calm && w.rand.IntN(20) == 0 {
+		d = int64(40 * time.Second)
+	}
+	w.now.mono += d
+	w.now.raw += d
+	if !w.calm && w.rand.IntN(30) == 0 {
+		w.now.raw -= int64(time.Hour) // the clock is set back
+	}
+	for _, x := range w.execs {
+		if x.link != nil && (w.calm || w.rand.IntN(5) > 0) {
+			x.link.heard = time.Unix(0, w.now.mono)
+		}
+	}
+	w.turn(false, func() {})
+}
+
+// imageStep goes on with an image, so that turns happen between its slices.
+func (w *world) imageStep() {
+	if w.taking == nil {
+		w.taking = w.m.beginImage()
+		w.image = nil
+		if w.rand.IntN(2) == 0 {
+			return
+		}
+	}
+	g := w.taking
+	if !w.m.step(g, w.rand.IntN(20)) {
+		return
+	}
+	w.taking, w.m.image = nil, nil
+	lines := strings.Split(strings.TrimSuffix(string(g.take()), "\n"), "\n")
+	w.image = &simImage{seq: g.seq, lines: lines, hash: g.sum.String()}
+}
+
+// act lets an executor do one random thing.
+func (x *simExec) act() {
+	w := x.w
+	if x.link == nil {
+		x.connect()
+		return
+	}
+	x.link.heard = time.Unix(0, w.now.mono)
+	fault := !w.calm
+	switch n := w.rand.IntN(100); {
+	case fault && n < 3: // the connection breaks
+		w.m.decide(Ask{Command: Disconnected{Exec: x.id, Reason: "reset"}, Link: x.link})
+		x.link, x.waiting = nil, false
+	case fault && n < 5: // the process dies
+		w.m.decide(Ask{Command: Disconnected{Exec: x.id, Reason: "eof"}, Link: x.link})
+		x.die()
+	case fault && n < 6:
+		w.m.decide(Ask{Command: Offline{Exec: x.id}, Link: x.link})
+		x.die()
+	case fault && n < 8: // it hangs, and nobody hears it
+		x.link.heard = time.Unix(0, w.now.mono-int64(25*time.Second))
+	case n < 30 && x.current == nil && len(x.queue) > 0:
+		h := x.queue[0]
+		x.queue, x.current = x.queue[1:], &h
+		if w.rand.IntN(2) == 0 && x.proto > 1 {
+			w.m.decide(Ask{Command: Progress{Exec: x.id, Task: h.Task, Version: h.Version, Start: true}, Link: x.link})
+		}
+	case n < 80 && x.current != nil:
+		x.finish()
+	case n < 85 && x.proto > 1 && len(x.queue) > 1:
+		h := x.queue[len(x.queue)-1]
+		x.queue = x.queue[:len(x.queue)-1]
+		w.m.decide(Ask{Command: Returned{Exec: x.id, Task: h.Task, Version: h.Version}, Link: nullLink{x.link}})
+	case x.proto == 1 && x.current == nil && len(x.queue) == 0 && len(x.kept) == 0:
+		x.waiting = true
+		w.m.decide(Ask{Command: Ready{Exec: x.id}, Link: x.link})
+	}
+}
+
+// nullLink is a simLink whose answers are of no interest.
+type nullLink struct{ *simLink }
+
+func (nullLink) Answer(uint64, Answer, error) {}
+
+func (x *simExec) die() {
+	x.link, x.current, x.queue, x.kept, x.waiting = nil, nil, nil, nil, false
+	x.instance++
+}
+
+func (x *simExec) connect() {
+	w := x.w
+	x.link = &simLink{x: x, w: w, heard: time.Unix(0, w.now.mono)}
+	c := Register{Exec: x.id, Types: []string{"a", "b", "c"}, Proto: x.proto}
+	if x.proto > 1 {
+		c.Instance = fmt.Sprint(x.instance)
+		for _, o := range x.kept {
+			c.Running = append(c.Running, Held{o.Task, o.Version, PhaseDone})
+		}
+		if x.current != nil {
+			c.Running = append(c.Running, Held{x.current.Task, x.current.Version, PhaseRunning})
+		}
+		for _, h := range x.queue {
+			c.Running = append(c.Running, Held{h.Task, h.Version, PhaseQueued})
+		}
+	}
+	w.m.decide(Ask{Command: c, Link: x.link})
+	for _, o := range x.kept {
+		w.m.decide(Ask{Command: Result{Exec: x.id, Outcome: o}, Link: x.link})
+	}
+}
+
+func (x *simExec) finish() {
+	w := x.w
+	o := task.Outcome{Task: x.current.Task, Version: x.current.Version, Status: task.Success, Timing: task.Timing{Execute: time.Duration(w.rand.IntN(30)) * time.Millisecond}}
+	o.Outputs = task.Values{{Name: "n", Value: "1"}, {Name: "text", Value: "a b\"\\\n=\x7f"}}
+	if !w.calm {
+		switch w.rand.IntN(8) {
+		case 0:
+			o.Status, o.Error, o.Outputs = task.Failed, "it broke:\n\x1b[31m badly", nil
+		case 1:
+			o.Outputs = task.Values{{Name: "n", Value: "many"}}
+		}
+	}
+	x.current = nil
+	x.kept = append(x.kept, o)
+	w.m.decide(Ask{Command: Result{Exec: x.id, Outcome: o}, Link: x.link})
+	if !w.calm && w.rand.IntN(10) == 0 {
+		w.m.decide(Ask{Command: Result{Exec: x.id, Outcome: o}, Link: nullLink{x.link}})
+	}
+}
+
+// settled reports whether every task has ended.
+func (w *world) settled() bool {
+	for _, s := range task.States() {
+		if !s.Terminal() && w.m.states[s].len > 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// runWorld is one seed: faults, then calm, in which everything must end.
+func runWorld(t testing.TB, seed uint64, steps int) *world {
+	w := newWorld(t, seed)
+	for range steps {
+		w.step()
+	}
+	w.calm = true
+	w.turn(false, func() {
+		w.m.decide(Ask{Command: Pause{}})
+		w.m.decide(Ask{Command: Pause{Type: "a"}})
+	})
+	for _, x := range w.execs { // drained executors are replaced by new processes
+		if x.link != nil {
+			w.turn(false, func() { w.m.decide(Ask{Command: Disconnected{Exec: x.id}, Link: x.link}) })
+		}
+		x.die()
+	}
+	for n := 0; !w.settled(); n++ {
+		if n > 30_000 {
+			w.fail("not settled: %v", w.m.status().Tasks)
+		}
+		w.step()
+	}
+	w.recover()
+	return w
+}
+
+func TestSimulation(t *testing.T) {
+	seeds := uint64(300)
+	if testing.Short() {
+		seeds = 30
+	}
+	for seed := range seeds {
+		runWorld(t, seed, 400)
+	}
+}
