@@ -1,0 +1,223 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"apollo11/engine/task"
+	"apollo11/engine/view"
+	"apollo11/wire"
+)
+
+// replay is the flags of the command and what has been read so far.
+type replay struct {
+	app    *app
+	from   string
+	to     string
+	follow bool
+	query  view.EventQuery
+	last   int64  // seq to end with; 0: none
+	day    string // of the last line
+	sum    replaySum
+}
+
+// replaySum is what the last line tells.
+type replaySum struct {
+	events, failed, dead int
+	first, last          time.Time
+}
+
+func (a *app) replayCommand() *cobra.Command {
+	r := &replay{app: a}
+	cmd := &cobra.Command{
+		Use: "replay [TASK]", Short: "all that happened, as the journal has it", Args: words(0, 1),
+		Long: "All that happened, or what happened to one task, a line each, oldest first.\n" +
+			"With --data DIR it reads a data folder, a backup or a journal file; no controller is needed.",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := r.prepare(args); err != nil {
+				return err
+			}
+			if a.dataSet {
+				return r.offline(cmd.Context())
+			}
+			return a.online(r.online)(cmd, args)
+		},
+	}
+	cmd.Flags().StringVar(&r.from, "from", "", "begin at `WHEN`: RFC 3339, so long ago (10m), or a record's number")
+	cmd.Flags().StringVar(&r.to, "to", "", "end at `WHEN`, likewise")
+	cmd.Flags().BoolVarP(&r.follow, "follow", "f", false, "go on as things happen")
+	return cmd
+}
+
+func (r *replay) prepare(args []string) (err error) {
+	now := r.app.Now()
+	if r.query.From, r.query.After, err = parseWhen(r.from, now); err != nil {
+		return usage("apollo11 replay --from 10m", "replay: --from: %w", err)
+	}
+	if r.last, r.query.Until, err = parseWhen(r.to, now); err != nil {
+		return usage("apollo11 replay --to 10m", "replay: --to: %w", err)
+	}
+	if r.follow && r.to != "" {
+		return usage("", "replay: --follow together with --to: want one of them")
+	}
+	if len(args) == 1 {
+		if err := task.CheckID(args[0]); err != nil {
+			return usage("apollo11 tasks", "replay: %w", err)
+		}
+		r.query.Task = args[0]
+	}
+	return nil
+}
+
+// parseWhen reads a record's number, or a moment.
+func parseWhen(text string, now time.Time) (seq int64, at time.Time, err error) {
+	if n, err := strconv.ParseInt(text, 10, 64); err == nil {
+		if n < 1 {
+			return 0, at, fmt.Errorf("%s: records are numbered from 1", text)
+		}
+		return n, at, nil
+	}
+	at, err = parseTime(text, now, -1)
+	return 0, at, err
+}
+
+func (r *replay) online(ctx context.Context, c *wire.Client, _ []string) error {
+	if r.query.Task != "" {
+		d, err := c.Task(ctx, r.query.Task)
+		switch {
+		case err == nil:
+			r.query.Task = d.ID
+		case !errors.Is(err, &wire.Error{Code: wire.CodeNotFound}): // forgotten ones are still in the journal
+			return fmt.Errorf("replay: %w", err)
+		}
+	}
+	return r.play(ctx, c)
+}
+
+func (r *replay) offline(ctx context.Context) error {
+	if r.app.Offline == nil {
+		return usage("", "replay: --data: this build reads no files")
+	}
+	source, err := r.app.Offline(r.app.data)
+	if err != nil {
+		return fmt.Errorf("replay: %w", err)
+	}
+	if closer, ok := source.(interface{ Close() error }); ok {
+		defer closer.Close()
+	}
+	return r.play(ctx, source)
+}
+
+// play prints page after page until the end, or until a person stops it.
+func (r *replay) play(ctx context.Context, source Timeline) error {
+	for over := false; !over; {
+		page, err := source.Timeline(ctx, r.query)
+		if err == nil {
+			over, err = r.page(ctx, page)
+		}
+		if stopped(ctx, err) {
+			break
+		}
+		if err != nil {
+			return fmt.Errorf("replay: %w", err)
+		}
+	}
+	return r.summary()
+}
+
+// page prints a page and gets ready for the next, for which it may have to wait.
+func (r *replay) page(ctx context.Context, page *view.EventPage) (over bool, err error) {
+	over, err = r.print(page.Events)
+	if err != nil || over || !page.More && !r.follow {
+		return true, err
+	}
+	if page.More && page.Next <= r.query.From {
+		return true, fmt.Errorf("the page after record %d never ends", page.Next)
+	}
+	r.query.From = max(r.query.From, page.Next)
+	if page.More {
+		return false, nil
+	}
+	return false, r.app.pause(ctx, pollEvery)
+}
+
+// print prints events; over says that the last one wanted is among them.
+func (r *replay) print(events []view.Event) (over bool, err error) {
+	for i := range events {
+		e := &events[i]
+		if r.last > 0 && e.Seq > r.last {
+			return true, nil
+		}
+		r.sum.count(e)
+		if r.app.json {
+			err = r.app.object(e)
+		} else {
+			err = r.line(e)
+		}
+		if err != nil {
+			return true, err
+		}
+	}
+	return false, nil
+}
+
+func (s *replaySum) count(e *view.Event) {
+	if s.events == 0 {
+		s.first = e.Time.Time
+	}
+	s.events++
+	s.last = e.Time.Time
+	if e.Kind == kindFail {
+		s.failed++
+	}
+	if (e.Kind == kindFail || e.Kind == kindEnd) && valueOf(e, "state") == task.Dead.String() {
+		s.dead++
+	}
+}
+
+// line prints one event; a line that begins with # says which day follows.
+func (r *replay) line(e *view.Event) error {
+	p := r.app.paint()
+	at := e.Time.In(r.app.Now().Location())
+	if day := at.Format("2006-01-02 -07:00"); day != r.day {
+		r.day = day
+		fmt.Fprintln(r.app.out, p.paint(dim, "# "+day))
+	}
+	text, tone := describe(e, r.app.Now().Location())
+	mark := " "
+	if tone == red {
+		mark = p.paint(red, "!")
+	}
+	_, err := fmt.Fprintf(r.app.out, "%s %s %8d  %s  %s  %s  %s\n", mark, p.paint(dim, at.Format("15:04:05.000")), e.Seq,
+		padded(e.Kind, 13), padded(e.Task, 12), padded(e.Exec, 10), p.paint(tone, clean(text)))
+	return err
+}
+
+// padded is a column of a list whose widths nobody can know beforehand.
+func padded(text string, width int) string {
+	if text == "" {
+		text = "-"
+	}
+	text = clean(text)
+	return text + strings.Repeat(" ", max(0, width-textWidth(text)))
+}
+
+func (r *replay) summary() error {
+	if r.app.json {
+		return nil
+	}
+	s := r.sum
+	text := "# nothing happened"
+	if s.events > 0 {
+		text = fmt.Sprintf("# %s in %s, %s, %s", plural(s.events, "event"), span(s.last.Sub(s.first)),
+			plural(s.failed, "failed attempt"), plural(s.dead, "dead letter"))
+	}
+	_, err := fmt.Fprintln(r.app.out, r.app.paint().paint(dim, text))
+	return err
+}

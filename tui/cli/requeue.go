@@ -1,0 +1,152 @@
+package cli
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"apollo11/engine/task"
+	"apollo11/engine/view"
+	"apollo11/wire"
+)
+
+// bulk is a command on tasks: named one by one, or all that match.
+type bulk struct {
+	name   string // of the command
+	did    string // past tense
+	filter filter
+	all    bool
+	yes    bool
+	reason string
+	states []task.State // that a filter without --state means
+	act    func(context.Context, *wire.Client, view.Selection) (*view.Changed, error)
+}
+
+func (b *bulk) flags(cmd *cobra.Command) {
+	b.filter.flags(cmd, true)
+	cmd.Flags().BoolVar(&b.all, "all", false, "all of them, without a filter")
+	cmd.Flags().BoolVar(&b.yes, "yes", false, "do not ask")
+}
+
+func (a *app) requeueCommand() *cobra.Command {
+	b := &bulk{name: "requeue", did: "requeued", states: []task.State{task.Dead}}
+	b.act = func(ctx context.Context, c *wire.Client, s view.Selection) (*view.Changed, error) {
+		return c.Requeue(ctx, s)
+	}
+	cmd := &cobra.Command{
+		Use: "requeue ID… | --all | --type TYPE --error TEXT", Short: "give dead letters a new life", Args: words(0, -1),
+		Long: "Give dead letters a new life: retries start anew, the attempts stay in the history.\n" +
+			"By id also cancelled and aborted tasks; by filter only dead ones, unless --state says otherwise.",
+		RunE: a.bulkRun(b),
+	}
+	b.flags(cmd)
+	return cmd
+}
+
+func (a *app) cancelCommand() *cobra.Command {
+	b := &bulk{name: "cancel", did: "cancelled"}
+	for _, s := range task.States() {
+		if !s.Terminal() {
+			b.states = append(b.states, s)
+		}
+	}
+	b.act = func(ctx context.Context, c *wire.Client, s view.Selection) (*view.Changed, error) {
+		return c.Cancel(ctx, s, b.reason)
+	}
+	cmd := &cobra.Command{
+		Use: "cancel ID… | --all | --type TYPE --state STATES", Short: "end tasks that have not ended", Args: words(0, -1),
+		RunE: a.bulkRun(b),
+	}
+	b.flags(cmd)
+	cmd.Flags().StringVar(&b.reason, "reason", "", "why (`TEXT`), for the record")
+	return cmd
+}
+
+func (a *app) bulkRun(b *bulk) func(*cobra.Command, []string) error {
+	return func(cmd *cobra.Command, args []string) error {
+		s, err := b.filter.selection(b.name, args, b.all, b.states)
+		if err != nil {
+			return err
+		}
+		return a.online(func(ctx context.Context, c *wire.Client, _ []string) error {
+			return a.bulkAct(ctx, c, b, s)
+		})(cmd, args)
+	}
+}
+
+func (a *app) bulkAct(ctx context.Context, c *wire.Client, b *bulk, s view.Selection) error {
+	if s.All {
+		if ok, err := a.bulkAgreed(ctx, c, b, s); err != nil || !ok {
+			return err
+		}
+	}
+	changed, err := b.act(ctx, c, s)
+	if err != nil {
+		return fmt.Errorf("%s: %w", b.name, err)
+	}
+	if err := a.printChanged(b, changed); err != nil {
+		return err
+	}
+	if !s.All && changed.Changed < changed.Matched || !s.All && changed.Matched < len(s.IDs) {
+		return &ExitError{Code: Failed} // each was named, and said above why not
+	}
+	return nil
+}
+
+// bulkAgreed counts what matches and has it confirmed.
+func (a *app) bulkAgreed(ctx context.Context, c *wire.Client, b *bulk, s view.Selection) (bool, error) {
+	s.Count = true
+	n, err := b.act(ctx, c, s)
+	if err != nil {
+		return false, fmt.Errorf("%s: %w", b.name, err)
+	}
+	if n.Matched == 0 {
+		return false, a.printChanged(b, &view.Changed{})
+	}
+	what := plural(n.Matched, "task")
+	if len(n.Samples) > 0 {
+		what += ", such as " + strings.Join(n.Samples, ", ")
+	}
+	if b.yes {
+		a.say("%s: %s", b.name, what)
+		return true, nil
+	}
+	if !a.Ask {
+		return false, usage("the same with --yes", "%s: %s: not done without --yes, since nobody can be asked here", b.name, what)
+	}
+	fmt.Fprintf(a.Stderr, "%s %s? [y/N] ", b.name, clean(what))
+	answer, err := bufio.NewReader(a.Stdin).ReadString('\n')
+	if answer = strings.ToLower(strings.TrimSpace(answer)); answer == "y" || answer == "yes" {
+		return true, nil
+	}
+	if err != nil {
+		fmt.Fprintln(a.Stderr) // the person's own newline is missing
+	}
+	return false, &ExitError{Code: Failed, Err: fmt.Errorf("%s: nothing changed", b.name)}
+}
+
+func (a *app) printChanged(b *bulk, n *view.Changed) error {
+	for _, line := range n.Skipped {
+		a.say("%s: not %s: %s", b.name, b.did, line)
+	}
+	if a.json {
+		skipped := n.Skipped
+		if skipped == nil {
+			skipped = []string{}
+		}
+		return a.object(struct {
+			Matched int      `json:"matched"`
+			Changed int      `json:"changed"`
+			Skipped []string `json:"skipped"`
+		}{n.Matched, n.Changed, skipped})
+	}
+	if n.Changed < n.Matched {
+		a.say("%d %s, %d of %d not", n.Changed, b.did, n.Matched-n.Changed, n.Matched)
+		return nil
+	}
+	a.say("%d %s", n.Changed, b.did)
+	return nil
+}

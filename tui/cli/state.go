@@ -1,0 +1,125 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"apollo11/engine/task"
+	"apollo11/engine/view"
+	"apollo11/wire"
+)
+
+func (a *app) stateCommand() *cobra.Command {
+	var prefix string
+	cmd := &cobra.Command{
+		Use: "state [KEY…]", Short: "the keys of the global state", Args: words(0, -1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			for _, key := range args {
+				if err := task.CheckKey(key); err != nil {
+					return usage("apollo11 state", "state: %w", err)
+				}
+			}
+			return a.online(func(ctx context.Context, c *wire.Client, args []string) error {
+				return a.printKeys(ctx, c, args, prefix)
+			})(cmd, args)
+		},
+	}
+	cmd.Flags().StringVar(&prefix, "prefix", "", "only keys that begin with `TEXT`")
+	cmd.AddCommand(a.repairCommand())
+	return cmd
+}
+
+func (a *app) printKeys(ctx context.Context, c *wire.Client, keys []string, prefix string) error {
+	t := a.table(
+		column{title: "KEY", least: 12}, column{title: "VALUE", least: 12}, column{title: "VERSION", right: true, drop: 3},
+		column{title: "RECORD", right: true, drop: 1}, column{title: "BY", least: 8, drop: 2}, column{title: "FAULT", least: 10, drop: 4},
+	)
+	missing := slices.Clone(keys)
+	for q := (view.KeyQuery{Keys: keys, Prefix: prefix}); ; {
+		page, err := c.Keys(ctx, q)
+		if err != nil {
+			return fmt.Errorf("state: %w", err)
+		}
+		for i := range page.Keys {
+			missing = slices.DeleteFunc(missing, func(key string) bool { return key == page.Keys[i].Key })
+		}
+		if len(page.Keys) > 0 {
+			if err := list(a, t, page.Keys, keyCells); err != nil {
+				return err
+			}
+		}
+		if page.Cursor == "" || page.Cursor == q.Cursor {
+			break
+		}
+		q.Cursor = page.Cursor
+	}
+	if len(missing) > 0 {
+		return &ExitError{Code: Failed, Err: fmt.Errorf("state: %s: not found", strings.Join(missing, ", ")), Hint: "apollo11 state"}
+	}
+	if t.widths == nil && !a.json {
+		a.say("no keys")
+	}
+	return nil
+}
+
+func keyCells(k *view.Key) []cell {
+	by := k.Task
+	if by == "" {
+		by = "operator"
+	}
+	return []cell{
+		{text: k.Key}, {text: k.Value}, {text: strconv.FormatInt(k.Version, 10)}, {text: strconv.FormatInt(k.Seq, 10)},
+		{text: by}, {k.Fault, red},
+	}
+}
+
+func (a *app) repairCommand() *cobra.Command {
+	var r wire.Repair
+	cmd := &cobra.Command{
+		Use: "repair KEY VALUE --reason TEXT", Short: "set a key by hand, or --delete it; the record says who and why", Args: words(1, 2),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			r.Key = args[0]
+			if len(args) == 2 {
+				r.Value = args[1]
+			}
+			if err := checkRepair(&r, len(args) == 2); err != nil {
+				return err
+			}
+			return a.online(func(ctx context.Context, c *wire.Client, _ []string) error { return a.repair(ctx, c, r) })(cmd, args)
+		},
+	}
+	cmd.Flags().StringVar(&r.Reason, "reason", "", "why (`TEXT`), for the record")
+	cmd.Flags().BoolVar(&r.Delete, "delete", false, "delete the key")
+	return cmd
+}
+
+func checkRepair(r *wire.Repair, valued bool) error {
+	hint := "apollo11 state repair KEY VALUE --reason TEXT"
+	switch err := task.CheckKey(r.Key); {
+	case err != nil:
+		return usage(hint, "state repair: %w", err)
+	case r.Delete && valued:
+		return usage("apollo11 state repair KEY --delete --reason TEXT", "state repair: a value together with --delete: want one of them")
+	case !r.Delete && !valued:
+		return usage(hint, "state repair: %s: to which value", r.Key)
+	case strings.TrimSpace(r.Reason) == "":
+		return usage(hint, "state repair: %s: --reason is missing", r.Key)
+	}
+	return nil
+}
+
+func (a *app) repair(ctx context.Context, c *wire.Client, r wire.Repair) error {
+	k, err := c.Repair(ctx, r)
+	if err != nil {
+		return hinted(fmt.Errorf("state repair: %s: %w", r.Key, err), wire.CodeNotFound, "apollo11 state")
+	}
+	if r.Delete {
+		return a.done(k, "deleted %s, record %d", k.Key, k.Seq)
+	}
+	return a.done(k, "set %s = %s, version %d, record %d", k.Key, k.Value, k.Version, k.Seq)
+}
