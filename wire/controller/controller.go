@@ -1,0 +1,125 @@
+// Package controller is a running controller: its parts started, and stopped, in order.
+//
+// Started: the data folder is locked and recovered, the engine folds the
+// journal, the address is opened, the engine records its start, connections are
+// taken, the folder says where. Stopped in the opposite order: the engine ends
+// its last turn, connections get what is queued for them, the journal is closed.
+//
+// Goroutines: Run starts the engine's loop and the server, and waits for both.
+package controller
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"path/filepath"
+	"time"
+
+	"apollo11/engine"
+	"apollo11/snapshot"
+	"apollo11/wire/server"
+)
+
+// ErrAddress is returned when the address can't be listened on.
+var ErrAddress = errors.New("can't listen")
+
+// Options say how to run. Dir, Addr and Now are needed.
+type Options struct {
+	Dir      string // data folder; made if it is not there
+	Addr     string // host:port; port 0 takes a free one
+	Settings engine.Settings
+	Server   server.Options // what concerns connections; Engine, Listener and the rest are filled in
+	Keep     time.Duration  // closed journal segments are kept so long; 0: for ever
+	Log      *slog.Logger
+	Now      func() time.Time
+	Progress func(seq uint64) // called now and then while the journal is folded
+}
+
+// Controller is open: it holds its folder and its address.
+type Controller struct {
+	o      Options
+	store  *snapshot.Store
+	engine *engine.Engine
+	server *server.Server
+}
+
+// Open takes folder and address and recovers the state. Nothing runs yet.
+func Open(o Options) (*Controller, error) {
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	store, err := snapshot.Open(snapshot.Options{Dir: o.Dir, Log: o.Log}, o.Now())
+	if err != nil {
+		return nil, err
+	}
+	c := &Controller{o: o, store: store}
+	if err := c.open(); err != nil {
+		return nil, errors.Join(err, store.Close())
+	}
+	return c, nil
+}
+
+func (c *Controller) open() (err error) {
+	o := c.o
+	disk := disk{store: c.store, now: o.Now, keep: o.Keep, log: o.Log}
+	c.engine, err = engine.New(engine.Options{
+		Store: c.store, Images: disk, Source: source{c.store}, Log: o.Log, Settings: o.Settings, Progress: o.Progress,
+	})
+	if err != nil {
+		return err
+	}
+	serve := o.Server
+	if serve.Folder, err = folderID(o.Dir); err != nil {
+		return err
+	}
+	serve.Addr, serve.Engine, serve.Log = o.Addr, c.engine, o.Log
+	serve.LogDir = filepath.Join(o.Dir, "logs")
+	serve.Timeline = timeline{c.store}.page
+	c.server, err = server.Listen(serve)
+	if err != nil && !errors.Is(err, server.ErrOpenAddress) {
+		return fmt.Errorf("%w: %s: %w", ErrAddress, o.Addr, err)
+	}
+	return err
+}
+
+// Addr is where the controller listens.
+func (c *Controller) Addr() net.Addr { return c.server.Addr() }
+
+// Engine is the controller's engine, for a console in the same process.
+func (c *Controller) Engine() *engine.Engine { return c.engine }
+
+// Run works until ctx ends, then stops in order; ready is called once commands
+// are taken. An error means that the journal failed, or that the stop did.
+func (c *Controller) Run(ctx context.Context, ready func()) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	ended := make(chan error, 1)
+	go func() { ended <- c.engine.Run(ctx) }()
+	served := make(chan error, 1)
+	select {
+	case err := <-ended:
+		return errors.Join(err, c.store.Close())
+	case <-c.engine.Booted():
+	}
+	go func() { served <- c.server.Serve() }()
+	err := writeAddr(c.o.Dir, c.Addr().String())
+	if err == nil {
+		ready()
+		c.o.Log.Info("controller ready", "addr", c.Addr().String(), "data", c.o.Dir)
+	} else {
+		cancel()
+	}
+	select {
+	case failed := <-ended:
+		err = errors.Join(err, failed)
+		c.server.Stop()
+		err = errors.Join(err, <-served)
+	case failed := <-served:
+		cancel()
+		err = errors.Join(err, failed, <-ended)
+		c.server.Stop()
+	}
+	return errors.Join(err, removeAddr(c.o.Dir), c.store.Close())
+}

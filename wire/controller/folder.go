@@ -1,0 +1,59 @@
+package controller
+
+import (
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+const (
+	addrFile = "ADDR" // host:port of the controller that runs on the folder
+	idFile   = "ID"   // names the folder, so that a stale address is noticed
+)
+
+// FolderID is a data folder's id; empty if it has none.
+func FolderID(dir string) string {
+	b, err := os.ReadFile(filepath.Join(dir, idFile))
+	if err != nil {
+		return ""
+	}
+	return strings.TrimSpace(string(b))
+}
+
+// folderID is FolderID of a folder that gets one if it has none.
+func folderID(dir string) (string, error) {
+	if id := FolderID(dir); id != "" {
+		return id, nil
+	}
+	random := make([]byte, 8)
+	rand.Read(random) // never fails
+	id := hex.EncodeToString(random)
+	return id, writeWhole(filepath.Join(dir, idFile), id+"\n")
+}
+
+func writeAddr(dir, addr string) error { return writeWhole(filepath.Join(dir, addrFile), addr+"\n") }
+
+func removeAddr(dir string) error {
+	err := os.Remove(filepath.Join(dir, addrFile))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return err
+}
+
+// writeWhole makes a file appear with all its text.
+func writeWhole(name, text string) error {
+	aside := name + ".tmp"
+	if err := os.WriteFile(aside, []byte(text), 0o600); err != nil {
+		return err
+	}
+	if err := os.Rename(aside, name); err != nil {
+		return fmt.Errorf("%s: %w", name, err)
+	}
+	return nil
+}
