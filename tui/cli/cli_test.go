@@ -308,7 +308,7 @@ func TestProgress(t *testing.T) {
 	now := noon
 	clock := func() time.Time { return now }
 	var b strings.Builder
-	p := NewProgress(&b, true, clock, "submitted", 200)
+	p := New(Env{Stderr: &b, Terminal: true, Now: clock}).Progress("submitted", 200)
 	p.Show(1)
 	now = now.Add(time.Second)
 	p.Show(50)
@@ -320,7 +320,7 @@ func TestProgress(t *testing.T) {
 		t.Errorf("on a terminal %q, want %q", b.String(), want)
 	}
 	b.Reset()
-	p = NewProgress(&b, false, clock, "checked", 0)
+	p = New(Env{Stderr: &b, Now: clock}).Progress("checked", 0)
 	for range 25 {
 		now = now.Add(time.Second)
 		p.Show(1000)

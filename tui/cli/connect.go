@@ -56,7 +56,7 @@ func (a *app) dial(ctx context.Context) (*wire.Client, error) {
 		return c, nil
 	}
 	var said *wire.Error
-	if errors.As(err, &said) && said.Code != wire.CodeWrongFolder {
+	if errors.As(err, &said) && said.Code != wire.CodeWrongFolder || errors.Is(err, context.Canceled) {
 		return nil, a.failure(err)
 	}
 	hint := "apollo11 --no-tui"

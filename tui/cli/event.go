@@ -117,7 +117,7 @@ func tellFail(t *teller) style {
 		next += " at " + due
 	}
 	t.some("now %s", next)
-	t.some("executors lost %s", t.take("crashes"))
+	t.some("executors lost under it: %s", t.take("crashes"))
 	t.version()
 	t.some("%s", values(t.take("out")))
 	return red
@@ -132,11 +132,12 @@ func tellQueue(t *teller) style {
 }
 
 func tellEnd(t *teller) style {
-	state := t.take("state")
-	t.add("%s", state)
-	if text := failText(t.take("class"), t.take("error")); text != "" && text != state {
-		t.add("%s", text)
+	state, class := t.take("state"), t.take("class")
+	if class == state {
+		class = "" // cancelled twice says no more than once
 	}
+	t.add("ended %s", state)
+	t.some("%s", failText(class, t.take("error")))
 	t.some("by %s", t.take("by"))
 	if state == task.Dead.String() {
 		return red
@@ -180,7 +181,7 @@ func tellRepair(t *teller) style {
 func tellLate(t *teller) style {
 	t.add("result not applied")
 	t.reason()
-	t.some("it had %s", t.take("effect"))
+	t.some("would have: %s", t.take("effect"))
 	t.version()
 	t.some("current %s", t.take("current"))
 	return yellow

@@ -102,6 +102,9 @@ func (r *logReader) wait(ctx context.Context, chunk *wire.LogChunk, q *wire.LogQ
 
 // take prints a chunk: for a person or as JSON line by line, else as it is.
 func (r *logReader) take(chunk *wire.LogChunk) error {
+	if chunk.Attempt == 0 {
+		return nil
+	}
 	if r.attempt != 0 && chunk.Attempt != r.attempt {
 		if err := r.end(); err != nil {
 			return err

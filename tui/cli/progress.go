@@ -27,14 +27,13 @@ const (
 	patience  = 500 * time.Millisecond // before the first bar
 )
 
-// NewProgress begins; did is in the past tense, total may be 0 for unknown.
-func NewProgress(w io.Writer, terminal bool, now func() time.Time, did string, total int) *Progress {
-	t := now()
-	return &Progress{w: w, terminal: terminal, now: now, did: did, total: total, begun: t, shown: t}
-}
+// Progress begins to tell of work, for main's own commands; did is in the past
+// tense, total may be 0 for unknown.
+func (p *Program) Progress(did string, total int) *Progress { return p.app.progress(did, total) }
 
 func (a *app) progress(did string, total int) *Progress {
-	return NewProgress(a.Stderr, a.Terminal, a.Now, did, total)
+	now := a.Now()
+	return &Progress{w: a.Stderr, terminal: a.Terminal, now: a.Now, did: did, total: total, begun: now, shown: now}
 }
 
 // Show is called as often as the caller likes; done counts from 0 to total.

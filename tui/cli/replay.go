@@ -43,7 +43,7 @@ func (a *app) replayCommand() *cobra.Command {
 			if err := r.prepare(args); err != nil {
 				return err
 			}
-			if a.dataSet {
+			if a.dataSet && a.addr == "" {
 				return r.offline(cmd.Context())
 			}
 			return a.online(r.online)(cmd, args)
@@ -195,7 +195,7 @@ func (r *replay) line(e *view.Event) error {
 		mark = p.paint(red, "!")
 	}
 	_, err := fmt.Fprintf(r.app.out, "%s %s %8d  %s  %s  %s  %s\n", mark, p.paint(dim, at.Format("15:04:05.000")), e.Seq,
-		padded(e.Kind, 13), padded(e.Task, 12), padded(e.Exec, 10), p.paint(tone, clean(text)))
+		padded(e.Kind, 13), padded(e.Task, 12), padded(e.Exec, 16), p.paint(tone, clean(text)))
 	return err
 }
 

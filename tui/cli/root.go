@@ -51,31 +51,25 @@ func New(env Env) *Program {
 		&cobra.Group{ID: groupLook, Title: "Look:"},
 		&cobra.Group{ID: groupSteer, Title: "Steer:"},
 	)
-	for _, c := range []struct {
-		group   string
-		command *cobra.Command
-	}{
-		{groupWork, a.submitCommand()},
-		{groupWork, a.requeueCommand()},
-		{groupWork, a.cancelCommand()},
-		{groupLook, a.statusCommand()},
-		{groupLook, a.executorsCommand()},
-		{groupLook, a.tasksCommand()},
-		{groupLook, a.taskCommand()},
-		{groupLook, a.deadCommand()},
-		{groupLook, a.stateCommand()},
-		{groupLook, a.lateCommand()},
-		{groupLook, a.logsCommand()},
-		{groupLook, a.replayCommand()},
-		{groupSteer, a.pauseCommand(true)},
-		{groupSteer, a.pauseCommand(false)},
-		{groupSteer, a.drainCommand()},
-		{groupSteer, a.debugCommand()},
-	} {
-		c.command.GroupID = c.group
-		root.AddCommand(c.command)
+	for group, commands := range a.commands() {
+		for _, c := range commands {
+			c.GroupID = group
+			root.AddCommand(c)
+		}
 	}
 	return &Program{Root: root, app: a}
+}
+
+// commands are those of this package, by the help's groups.
+func (a *app) commands() map[string][]*cobra.Command {
+	return map[string][]*cobra.Command{
+		groupWork: {a.submitCommand(), a.requeueCommand(), a.cancelCommand()},
+		groupLook: {
+			a.statusCommand(), a.executorsCommand(), a.tasksCommand(), a.taskCommand(), a.deadCommand(),
+			a.stateCommand(), a.lateCommand(), a.logsCommand(), a.replayCommand(),
+		},
+		groupSteer: {a.pauseCommand(true), a.pauseCommand(false), a.drainCommand(), a.debugCommand()},
+	}
 }
 
 // The groups of commands in the help.

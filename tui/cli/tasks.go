@@ -100,14 +100,17 @@ func (a *app) listTasks(command string, f *filter) func(*cobra.Command, []string
 			return err
 		}
 		return a.online(func(ctx context.Context, c *wire.Client, _ []string) error {
-			return a.pages(ctx, c, command, q, f.limit)
+			if err := a.pages(ctx, c, q, f.limit); err != nil {
+				return fmt.Errorf("%s: %w", command, err)
+			}
+			return nil
 		})(cmd, args)
 	}
 }
 
 // pages prints up to limit tasks, page by page, so that a long list needs no
 // memory.
-func (a *app) pages(ctx context.Context, c *wire.Client, command string, q view.Query, limit int) error {
+func (a *app) pages(ctx context.Context, c *wire.Client, q view.Query, limit int) error {
 	if limit == 0 {
 		limit = view.MaxRows
 		if a.Terminal && !a.json {
@@ -119,7 +122,7 @@ func (a *app) pages(ctx context.Context, c *wire.Client, command string, q view.
 		q.Limit = min(left, view.MaxRows)
 		page, err := c.Tasks(ctx, q)
 		if err != nil {
-			return fmt.Errorf("%s: %w", command, err)
+			return err
 		}
 		left -= len(page.Tasks)
 		if len(page.Tasks) > 0 {
