@@ -62,10 +62,10 @@ func (s *Store) rotate(now time.Time) error {
 func (s *Store) begin(h header) error {
 	head := h.encode()
 	name := segmentName(h.seg, h.first)
-	f, err := s.create(name, head)
-	if noRoom(err) {
+	f, full, err := s.create(name, head)
+	if full {
 		if err = s.spare.release(); err == nil {
-			f, err = s.create(name, head)
+			f, _, err = s.create(name, head)
 		}
 	}
 	if err != nil {
@@ -82,16 +82,16 @@ func (s *Store) begin(h header) error {
 }
 
 // create makes the file appear whole and stay: aside, sync, rename, sync of the
-// folder. A full disk leaves nothing behind and is reported as such; after a
-// failed sync nothing is known, so it is never taken for a full disk.
-func (s *Store) create(name string, head []byte) (File, error) {
+// folder. full: there was no room, and nothing is left of the try. After a failed
+// sync nothing is known, so that is never taken for a full disk.
+func (s *Store) create(name string, head []byte) (f File, full bool, err error) {
 	temp := s.path(name + tempEnd)
-	f, err := s.files.Create(temp)
+	f, err = s.files.Create(temp)
 	if err != nil {
-		return nil, err
+		return nil, noRoom(err), err
 	}
 	if err = writeWhole(f, head, 0); err != nil {
-		return nil, errors.Join(err, f.Close(), s.files.Remove(temp))
+		return nil, noRoom(err), errors.Join(err, f.Close(), s.files.Remove(temp))
 	}
 	if err = f.Sync(); err == nil {
 		err = s.files.Rename(temp, s.path(name))
@@ -100,9 +100,9 @@ func (s *Store) create(name string, head []byte) (File, error) {
 		err = s.files.SyncDir(s.dir)
 	}
 	if err != nil {
-		return nil, errors.Join(fmt.Errorf("make durable: %v", err), f.Close())
+		return nil, false, errors.Join(err, f.Close())
 	}
-	return f, nil
+	return f, false, nil
 }
 
 // Prune removes closed segments that ended more than keep before now and that

@@ -4,8 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
-	"path/filepath"
 )
 
 // piece is a run of whole batches inside one segment that checks from its first
@@ -76,7 +74,7 @@ func (s *scan) all(w *walk, newest bool) error {
 func (s *scan) keep(w *walk, start int64, first uint64) {
 	s.pieces = append(s.pieces, piece{
 		file: s.name, salt: w.salt, from: start, to: w.good, first: first, last: w.last,
-		crc: w.crc, lines: w.last + 1 - first, head: start == s.body, tail: true,
+		crc: w.crc, lines: w.last + 1 - first, head: start == s.body && first == s.h.first, tail: true,
 	})
 }
 
@@ -104,35 +102,36 @@ func (w *walk) resync(at int64) (*walk, error) {
 	in := lines{f: w.in.f, at: at, end: w.in.end}
 	for {
 		at := in.at
-		b, _, err := in.next()
+		b, whole, err := in.next()
 		if err == io.EOF {
 			return nil, nil
 		}
 		if err != nil {
 			return nil, fmt.Errorf("read %s: %w", w.name, err)
 		}
-		if i, seq := batchStart(b, w.salt); seq != 0 {
-			h := header{first: seq, salt: w.salt}
-			n := startWalk(w.name, w.in.f, h, at+int64(i), w.in.end)
+		if i, l := goodLine(b, w.salt); whole && i >= 0 && l.seq == l.batch {
+			start := at + int64(i)
+			n := startWalk(w.name, w.in.f, header{first: l.seq, salt: w.salt}, start, w.in.end)
 			n.part = true
 			return n, nil
 		}
 	}
 }
 
-// batchStart looks in what should be one line for the first of a batch; it may
-// stand behind rubble that lost its newline.
-func batchStart(b []byte, salt uint32) (at int, seq uint64) {
+// goodLine looks in what should be one line for one that checks; it may stand
+// behind rubble that lost its newline.
+// at is -1 if there is none.
+func goodLine(b []byte, salt uint32) (at int, l line) {
 	j := judgement{b: b}
 	for i := range b {
 		if !j.mayStart(i) {
 			continue
 		}
-		if l, err := parseLine(b[i:], salt); err == nil && l.seq == l.batch {
-			return i, l.seq
+		if l, err := parseLine(b[i:], salt); err == nil {
+			return i, l
 		}
 	}
-	return 0, 0
+	return -1, line{}
 }
 
 // stretch is pieces of consecutive segments that continue each other.
@@ -181,30 +180,4 @@ func continues(a, b scan) (ok bool, d *Damage) {
 		return false, &Damage{File: b.name, Seq: p.last + 1, What: fmt.Sprintf("does not continue from seq %d of the segment before it", p.last)}
 	}
 	return true, nil
-}
-
-// each gives the entries of the piece.
-func (p piece) each(files Files, dir string, fn func(Entry) error) error {
-	f, err := files.Open(filepath.Join(dir, p.file))
-	if errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("%s: %w", p.file, ErrGone)
-	}
-	if err != nil {
-		return fmt.Errorf("read journal: %w", err)
-	}
-	defer f.Close()
-	w := startWalk(p.file, f, header{first: p.first, salt: p.salt}, p.from, p.to)
-	w.part = true
-	for {
-		l, err := w.line()
-		if err == io.EOF {
-			return nil
-		}
-		if err == nil {
-			err = fn(Entry{Seq: l.seq, Batch: l.batch, Body: l.body})
-		}
-		if err != nil {
-			return err
-		}
-	}
 }

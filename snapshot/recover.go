@@ -114,7 +114,7 @@ func readHeader(files Files, dir, name string) (c candidate, stub bool, err erro
 	n := bytes.IndexByte(b, '\n')
 	if n < 0 {
 		c.bad = &Damage{File: name, What: "header line has no end"}
-		return c, size < maxHeader, nil
+		return c, size < maxHeader && maybeHeader(b), nil
 	}
 	c.body = int64(n + 1)
 	c.h, err = parseHeader(b[:n])
@@ -123,9 +123,17 @@ func readHeader(files Files, dir, name string) (c candidate, stub bool, err erro
 		return c, false, fmt.Errorf("%s: %w", name, err)
 	case err != nil:
 		c.bad = &Damage{File: name, What: "header: " + err.Error()}
-		return c, size == c.body, nil
 	}
 	return c, false, nil
+}
+
+// maybeHeader reports whether b, which has no newline, can be what was left of a
+// header: its beginning, or sectors that were never written.
+func maybeHeader(b []byte) bool {
+	const begin = "#a11 v="
+	b = bytes.TrimRight(b, "\x00")
+	n := min(len(b), len(begin))
+	return string(b[:n]) == begin[:n]
 }
 
 // checkName holds a good header against the name of the file.

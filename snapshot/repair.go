@@ -3,6 +3,7 @@ package snapshot
 import (
 	"errors"
 	"fmt"
+	"io"
 	"path/filepath"
 	"reflect"
 	"slices"
@@ -62,7 +63,7 @@ type RepairPlan struct {
 	Steps    []Step
 	Aside    string // folder that gets the originals
 	Problems []*Damage
-	lost     []piece
+	lost     []region
 }
 
 // Plan finds what a repair would do so that Open succeeds, and changes nothing.
@@ -82,7 +83,7 @@ func plan(files Files, dir string, empty bool) (RepairPlan, error) {
 	p := RepairPlan{Dir: dir, Empty: empty, First: 1, Aside: freeName(x.names), Problems: x.report().Problems}
 	switch use, ok := x.usable(); {
 	case empty:
-		p.lost = x.above(0, stretch{})
+		p.lost = x.rest(stretch{})
 		p.quarantine(x.names, isJournal)
 	case ok:
 		p.keep(x, use)
@@ -101,7 +102,7 @@ func plan(files Files, dir string, empty bool) (RepairPlan, error) {
 // keep plans around a stretch of the journal that goes on from the image.
 func (p *RepairPlan) keep(x *exam, use stretch) {
 	p.Image, p.First, p.Last = x.base(), use.first(), use.last()
-	p.lost = x.above(p.Last, use)
+	p.lost = x.rest(use)
 	inUse := make(map[string]bool)
 	for _, u := range use.pieces {
 		inUse[u.file] = true
@@ -123,7 +124,7 @@ func (p *RepairPlan) keep(x *exam, use stretch) {
 // restart plans for an image that no journal goes on from.
 func (p *RepairPlan) restart(x *exam) {
 	p.Image, p.First, p.Last = x.base(), x.base()+1, x.base()
-	p.lost = x.above(p.Last, stretch{})
+	p.lost = x.rest(stretch{})
 	p.quarantine(x.names, func(name string) bool {
 		_, _, ok := parseSegmentName(name)
 		return ok
@@ -146,34 +147,70 @@ func (p *RepairPlan) badImages(x *exam) {
 	p.quarantine(x.names, func(name string) bool { return x.bad[name] != nil })
 }
 
-// above lists the good pieces with entries over seq that use does not keep.
-func (x *exam) above(seq uint64, use stretch) []piece {
-	var out []piece
-	for _, s := range x.parts {
-		for _, q := range s.pieces {
-			if q.last > seq && q.lines > 0 && !slices.Contains(use.pieces, q) {
-				out = append(out, q)
+// region is a part of a segment that the plan does not keep.
+type region struct {
+	file     string
+	salt     uint32
+	from, to int64
+}
+
+// rest lists what use does not keep of the segments.
+func (x *exam) rest(use stretch) []region {
+	var out []region
+	for _, s := range x.scans {
+		from := s.body
+		for _, q := range use.pieces {
+			if q.file == s.name {
+				out = append(out, region{s.name, s.h.salt, from, q.from})
+				from = q.to
 			}
 		}
+		out = append(out, region{s.name, s.h.salt, from, s.size})
 	}
 	return out
 }
 
 // EachLost gives every acknowledged entry that can still be read and that the
-// state loses by this plan, in the order of the files; before Repair.
-func (p RepairPlan) EachLost(fn func(Entry) error) error {
-	for _, q := range p.lost {
-		err := q.each(disk(), p.Dir, func(e Entry) error {
-			if e.Seq <= p.Last {
-				return nil
-			}
-			return fn(e)
-		})
-		if err != nil {
+// state loses by this plan, in the order of the files; before Repair. An entry
+// that stands twice is given twice.
+func (p RepairPlan) EachLost(fn func(Entry) error) error { return p.eachLost(disk(), fn) }
+
+func (p RepairPlan) eachLost(files Files, fn func(Entry) error) error {
+	for _, r := range p.lost {
+		if r.from >= r.to {
+			continue
+		}
+		if err := r.each(files, p.Dir, p.Last, fn); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// each gives the entries over seq in the lines that are good in themselves.
+func (r region) each(files Files, dir string, seq uint64, fn func(Entry) error) error {
+	f, err := files.Open(filepath.Join(dir, r.file))
+	if err != nil {
+		return fmt.Errorf("read journal: %w", err)
+	}
+	defer f.Close()
+	in := lines{f: f, at: r.from, end: r.to}
+	for {
+		b, _, err := in.next()
+		if err == io.EOF {
+			return nil
+		}
+		if err != nil {
+			return fmt.Errorf("read %s: %w", r.file, err)
+		}
+		at, l := goodLine(b, r.salt)
+		if at < 0 || l.seq <= seq {
+			continue
+		}
+		if err := fn(Entry{Seq: l.seq, Batch: l.batch, Body: l.body}); err != nil {
+			return err
+		}
+	}
 }
 
 // Repair does what a plan says. It locks the folder, refuses a plan that is no

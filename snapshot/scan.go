@@ -219,6 +219,9 @@ func (j *judgement) at(i int) (n int, why string) {
 	if isEnd(j.b[i:i+n], j.salt) {
 		return 0, "the closing line follows"
 	}
+	if _, err := parseHeader(j.b[i : i+n]); err == nil {
+		return 0, "a header follows"
+	}
 	l, err := parseLine(j.b[i:i+n], j.salt)
 	if err != nil {
 		return 0, ""

@@ -292,6 +292,7 @@ func TestRestartsLeaveNoSegments(t *testing.T) {
 		s := open(t, dir)
 		if i == 2 {
 			add(t, s, 1)
+			seqs(t, s, 0)
 		}
 		s.lock.Close() // as a crash does; Close would add a line
 		if i > 2 {
