@@ -262,7 +262,7 @@ func (f *fields) values(name string, v *task.Values) {
 				if i > 0 {
 					f.out = append(f.out, '\\', 'n')
 				}
-				f.out = append(f.out, e.Name...)
+				f.out = appendQuoted(f.out, e.Name)
 				f.out = append(f.out, '=')
 				f.out = appendTwice(f.out, e.Value)
 			}

@@ -27,27 +27,61 @@ type Unit struct {
 type Retry struct {
 	Retries  int
 	Interval time.Duration
-	Backoff  float64 // factor from one wait to the next; 1 = constant
+	Backoff  float64 // factor from one wait to the next; up to 1: constant
 	Jitter   float64 // share of the wait that is drawn at random; 0.1 = up to 10 % more
 }
 
 // Wait is the pause before repeat n (1 for the first); draw is a random number
 // in [0,1).
 func (r Retry) Wait(n int, draw float64) time.Duration {
-	const longest = 24 * time.Hour
 	wait := float64(r.Interval)
-	for i := 1; i < n && wait < float64(longest); i++ {
+	for i := 1; i < n && wait < float64(longestWait) && r.Backoff > 1; i++ {
 		wait *= r.Backoff
 	}
-	return time.Duration(min(wait*(1+r.Jitter*draw), float64(longest)))
+	return time.Duration(min(wait*(1+r.Jitter*draw), float64(longestWait)))
 }
 
-// ReadyRules sorts the contract's rules and context keys and compiles the rules;
-// it reports every fault it finds.
-func (u *Unit) ReadyRules() error {
+// longestWait bounds the pause between two attempts, however it grew.
+const longestWait = 24 * time.Hour
+
+// MaxRetries bounds a count of retries.
+const MaxRetries = 1000
+
+// LongestStep bounds every time-out, so that sums of some stay numbers.
+const LongestStep = 10_000 * time.Hour
+
+// checkNumbers refuses settings that no arithmetic could hold: a unit comes from
+// a manifest, or over the wire from an executor that read one.
+func (u *Unit) checkNumbers() error {
 	var faults []error
+	within := func(name string, ok bool, want string) {
+		if !ok {
+			faults = append(faults, fmt.Errorf("%s: want %s", name, want))
+		}
+	}
+	r := u.Retry
+	within("retries", r.Retries >= 0 && r.Retries <= MaxRetries, fmt.Sprint("0 to ", MaxRetries))
+	within("backoff", r.Backoff >= 0 && r.Backoff <= 100, "1 to 100")
+	within("jitter", r.Jitter >= 0 && r.Jitter <= 1, "0 to 1")
+	for name, d := range map[string]time.Duration{
+		"retry_interval": r.Interval, "prepare": u.Prepare, "timeout": u.Timeout, "cleanup": u.Cleanup,
+	} {
+		within(name, d >= 0 && d <= LongestStep, "0 to "+LongestStep.String())
+	}
+	return errors.Join(faults...)
+}
+
+// ReadyRules holds a unit's settings and rules against what they may be, sorts
+// rules and context keys and compiles the rules; it reports every fault it finds.
+func (u *Unit) ReadyRules() error {
+	faults := []error{u.checkNumbers()}
 	slices.Sort(u.Context)
 	u.Context = slices.Compact(u.Context)
+	for _, key := range u.Context {
+		if err := CheckKey(key); err != nil {
+			faults = append(faults, fmt.Errorf("context %w", err))
+		}
+	}
 	for side, rules := range map[string][]Rule{"in": u.In, "out": u.Out} {
 		slices.SortFunc(rules, func(a, b Rule) int { return strings.Compare(a.Name, b.Name) })
 		for i := range rules {

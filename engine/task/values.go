@@ -57,7 +57,8 @@ func (v Values) AppendText(dst []byte) []byte {
 	return dst
 }
 
-// ParseValues reads what AppendText wrote.
+// ParseValues reads what AppendText wrote, and nothing else: names in order,
+// each once, so that equal sets have equal texts.
 func ParseValues(text string) (Values, error) {
 	if text == "" {
 		return nil, nil
@@ -68,13 +69,16 @@ func ParseValues(text string) (Values, error) {
 		if !ok || name == "" {
 			return nil, fmt.Errorf("%q is no name=value line", line)
 		}
+		if n := len(list); n > 0 && list[n-1].Name >= name {
+			return nil, fmt.Errorf("%q after %q: names are not in order", name, list[n-1].Name)
+		}
 		value, err := Unescape(escaped)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", name, err)
 		}
 		list = append(list, Value{name, value})
 	}
-	return NewValues(list)
+	return list, nil
 }
 
 // Hash is the SHA-256 of the canonical text, "sha256:" and hex digits.
