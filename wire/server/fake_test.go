@@ -15,6 +15,7 @@ import (
 	"go.uber.org/goleak"
 
 	"apollo11/engine"
+	"apollo11/engine/task"
 	"apollo11/engine/view"
 	"apollo11/wire"
 )
@@ -331,3 +332,5 @@ func (r *rig) operator() *peer {
 	p.want("type=ack", "status=ok")
 	return p
 }
+
+func taskVersion(v uint64) task.Version { return task.Version(v) }
