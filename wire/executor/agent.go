@@ -1,0 +1,290 @@
+package executor
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"net"
+	"os"
+	"sync"
+	"time"
+
+	"apollo11/engine/task"
+	"apollo11/engine/unit"
+	"apollo11/wire"
+)
+
+// Options are what an executor is told at its start.
+type Options struct {
+	Dial     func(context.Context) (net.Conn, error) // to the controller
+	Token    string
+	ID       string        // empty: HOST-PID-xxxx
+	Types    []string      // of the folder's units; empty: all
+	Units    string        // the units folder
+	Defaults unit.Defaults // for what a manifest leaves out
+	Work     string        // where attempts get their folders; empty: the system's temporary folder
+	Environ  []string      // of which a manifest's env picks
+	Build    string
+	Log      *slog.Logger    // nil: nowhere
+	Abort    <-chan struct{} // closed: hand everything back at once; nil: never
+
+	run func(context.Context, attempt) task.Outcome // for tests; nil: processes
+}
+
+const (
+	startAfter   = 50 * time.Millisecond // a task that runs so long is told to have started
+	batchFor     = 5 * time.Millisecond  // a result waits so long for company, while work waits
+	batchMost    = 32                    // results in one write
+	answerWithin = 5 * time.Second       // a beat without an answer is missed
+	missesMost   = 3
+	registerIn   = 10 * time.Second
+	beatDefault  = 10 * time.Second
+	pauseFirst   = 50 * time.Millisecond
+	pauseMost    = 2 * time.Second
+	leaveWithin  = 5 * time.Second // for the last results to be acknowledged
+)
+
+// agent is the state of an executor; the loop's goroutine owns it.
+type agent struct {
+	Options
+	instance string
+	now      time.Time // of this turn of the loop
+	units    *catalog
+	link     link
+	desk     desk
+	runner   runner
+	changed  chan *catalog // from the watcher
+	leaving  leaving
+	fatal    error // what no new connection will heal
+	meter    meter
+}
+
+// leaving says whether and how the executor goes.
+type leaving struct {
+	on     bool
+	reason string
+	until  time.Time // give up on unacknowledged results then; zero: something still runs
+	at     bool      // once: nothing is waited for
+}
+
+// Run is one executor from its start to its end in order: nil, or what kept it
+// from working. A refused token is a *wire.Error with wire.CodeUnauthorized.
+func Run(ctx context.Context, o Options) error {
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	if o.ID == "" {
+		o.ID = defaultID()
+	}
+	if o.Work == "" {
+		o.Work = os.TempDir()
+	}
+	if o.run == nil {
+		work, err := unit.OpenWorkplace(o.Work)
+		if err != nil {
+			return err
+		}
+		defer work.Close()
+		o.run = unitRunner(o.Environ, work, time.Now)
+	}
+	units, err := loadCatalog(o)
+	if err != nil {
+		return err
+	}
+	units.logFaults(o.Log)
+	a := &agent{Options: o, instance: randomHex(8), units: units, runner: newRunner(), changed: make(chan *catalog)}
+	a.link.pause = pauseFirst
+	return a.runAll(ctx)
+}
+
+// runAll starts the helpers, and returns when the last has ended.
+func (a *agent) runAll(ctx context.Context) error {
+	helpers, stop := context.WithCancel(context.WithoutCancel(ctx))
+	var group sync.WaitGroup
+	group.Go(func() { a.runner.work(a.run) })
+	options, stamp := a.Options, a.units.stamp
+	group.Go(func() { watch(helpers, options, stamp, a.changed) })
+	a.link.group, a.link.ctx = &group, helpers
+	err := a.loop(ctx)
+	a.link.close()
+	close(a.runner.jobs)
+	stop()
+	group.Wait()
+	return err
+}
+
+// loop waits in one place, and after each wait does what has become possible.
+func (a *agent) loop(ctx context.Context) error {
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	stop, abort := ctx.Done(), a.Abort
+	for {
+		a.now = time.Now()
+		a.keepLink()
+		a.startNext()
+		a.sayStarted()
+		a.sayResults()
+		if a.gone() {
+			return a.fatal
+		}
+		timer.Reset(a.next().Sub(a.now))
+		select {
+		case conn := <-a.link.dialed:
+			a.connected(conn)
+		case batch := <-a.link.batches:
+			a.take(batch)
+		case report := <-a.runner.reports:
+			a.report(report)
+		case units := <-a.changed:
+			a.changeUnits(units)
+		case <-stop:
+			stop = nil
+			a.leave("told to stop")
+		case <-abort:
+			abort = nil
+			a.leaveAtOnce("told to stop at once")
+		case <-timer.C:
+		}
+	}
+}
+
+// next is when something is due if nothing comes before.
+func (a *agent) next() time.Time {
+	due := a.now.Add(time.Hour)
+	for _, at := range []time.Time{a.link.due(), a.desk.startDue(), a.link.flushAt, a.leaving.until} {
+		if !at.IsZero() && at.Before(due) {
+			due = at
+		}
+	}
+	return due
+}
+
+// startNext gives the runner the oldest task when it has none.
+func (a *agent) startNext() {
+	if a.desk.running != nil || a.leaving.at {
+		return
+	}
+	for a.desk.running == nil && len(a.desk.waiting) > 0 {
+		next := a.desk.pop()
+		manifest := a.units.get(next.Type)
+		if manifest == nil {
+			a.refuse(next)
+			continue
+		}
+		a.desk.started(next, a.runner.start(*next, manifest), a.now)
+	}
+}
+
+// sayStarted tells of a task that is no short one.
+func (a *agent) sayStarted() {
+	r := a.desk.running
+	if r == nil || r.said || a.now.Before(r.began.Add(startAfter)) {
+		return
+	}
+	r.said = true
+	a.progress(wire.Progress{Start: true})
+}
+
+// sayResults sends what was added, unless more results are about to follow.
+func (a *agent) sayResults() {
+	if a.link.flushAt.IsZero() {
+		return
+	}
+	idle := a.desk.running == nil || len(a.desk.waiting) == 0
+	if idle || a.link.added >= batchMost || !a.now.Before(a.link.flushAt) {
+		a.link.flush()
+	}
+}
+
+// report takes what the runner has to say about the running attempt.
+func (a *agent) report(r report) {
+	switch {
+	case a.leaving.at && r.outcome == nil:
+	case a.leaving.at:
+		a.desk.running = nil // the controller has given it to another
+	case r.outcome == nil:
+		a.progress(r.progress)
+		a.link.flush()
+	default:
+		a.finished(r.outcome)
+	}
+}
+
+func (a *agent) finished(o *task.Outcome) {
+	a.desk.running.stop()
+	a.desk.running = nil
+	a.desk.keep(o)
+	if a.link.state == up {
+		a.link.add(a.desk.frame(o), a.now)
+	}
+	a.Log.Debug("task ended", "task", o.Task, "version", o.Version.String(), "status", o.Status.String(), "error", o.Error)
+}
+
+// progress says something of the running attempt, now or, for as much as fits,
+// when there is a link again.
+func (a *agent) progress(p wire.Progress) {
+	p.Task, p.Version = a.desk.running.Task, a.desk.running.Version
+	frame := wire.AppendProgress(nil, &p)
+	switch {
+	case a.link.state == up:
+		a.link.add(frame, a.now)
+	case !p.Start:
+		a.desk.hold(frame)
+	}
+}
+
+// leave ends in order: what runs is finished, the rest given back.
+func (a *agent) leave(reason string) {
+	if a.leaving.on {
+		return
+	}
+	a.leaving.on, a.leaving.reason = true, reason
+	a.Log.Info("leaving", "reason", reason, "finishing", a.desk.running != nil, "giving back", len(a.desk.waiting))
+	for len(a.desk.waiting) > 0 {
+		a.giveBack(refOf(a.desk.pop()))
+	}
+}
+
+func (a *agent) leaveAtOnce(reason string) {
+	a.Log.Info("leaving at once", "reason", reason)
+	a.leaving.on, a.leaving.at, a.leaving.reason = true, true, reason
+	a.desk.waiting = nil
+	a.sayOffline()
+	if a.desk.running != nil {
+		a.desk.running.stop()
+	}
+}
+
+func (a *agent) sayOffline() {
+	if a.link.conn != nil { // also before the register is answered
+		a.link.add(wire.AppendOffline(nil, a.leaving.reason), a.now)
+		a.link.flush()
+	}
+}
+
+// gone reports whether nothing is left to do before the end.
+func (a *agent) gone() bool {
+	if a.fatal != nil {
+		a.leaving.at = true
+		if a.desk.running != nil {
+			a.desk.running.stop()
+		}
+	}
+	switch {
+	case !a.leaving.on && a.fatal == nil, a.desk.running != nil:
+		return false
+	case a.leaving.at:
+		return true
+	case len(a.desk.results) == 0:
+		a.sayOffline()
+		return true
+	case a.leaving.until.IsZero():
+		a.leaving.until = a.now.Add(leaveWithin)
+		return false
+	case a.now.Before(a.leaving.until):
+		return false
+	}
+	a.fatal = fmt.Errorf("%d results were not acknowledged: the controller will run these tasks again", len(a.desk.results))
+	a.sayOffline()
+	return true
+}

@@ -1,0 +1,137 @@
+package executor
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"fmt"
+	"log/slog"
+	"maps"
+	"os"
+	"slices"
+	"time"
+
+	"apollo11/engine/task"
+	"apollo11/engine/unit"
+)
+
+// catalog is the units that an executor offers, as its folder was at a moment.
+type catalog struct {
+	set   *unit.Set
+	stamp string // of the folder, from before it was read
+	types []string
+	texts map[string]string // contracts in canonical text, of the units offered
+}
+
+func loadCatalog(o Options) (*catalog, error) {
+	stamp, err := unit.Stamp(o.Units)
+	if err != nil {
+		return nil, err
+	}
+	set, err := unit.Load(o.Units, o.Defaults)
+	if err != nil {
+		return nil, err
+	}
+	c := &catalog{set: set, stamp: stamp, types: o.Types, texts: map[string]string{}}
+	for _, u := range set.Units() {
+		if len(o.Types) == 0 || slices.Contains(o.Types, u.Name) {
+			c.texts[u.Name] = string(u.AppendText(nil))
+		}
+	}
+	return c, nil
+}
+
+func (c *catalog) get(name string) *unit.Manifest {
+	if _, offered := c.texts[name]; !offered {
+		return nil
+	}
+	return c.set.Get(name)
+}
+
+// names are the units offered, sorted.
+func (c *catalog) names() []string { return slices.Sorted(maps.Keys(c.texts)) }
+
+func (c *catalog) contracts(names []string) []task.Unit {
+	list := make([]task.Unit, 0, len(names))
+	for _, name := range names {
+		list = append(list, c.set.Get(name).Unit)
+	}
+	return list
+}
+
+// since is what was added or changed, and what removed, for who knows the old.
+func (c *catalog) since(old *catalog) (add, remove []string) {
+	for _, name := range c.names() {
+		if text, there := old.texts[name]; !there || text != c.texts[name] {
+			add = append(add, name)
+		}
+	}
+	for _, name := range old.names() {
+		if _, there := c.texts[name]; !there {
+			remove = append(remove, name)
+		}
+	}
+	return add, remove
+}
+
+func (c *catalog) logFaults(log *slog.Logger) {
+	for _, f := range c.set.Faults {
+		log.Error("a unit is left out", "fault", f.Error())
+	}
+	for _, name := range c.types {
+		if _, offered := c.texts[name]; !offered {
+			log.Warn("a unit that should be offered is not in the folder", "unit", name)
+		}
+	}
+}
+
+// lookEvery is how often the folder is looked at. It is read when two looks
+// show the same, so that nobody is caught in the middle of writing.
+const lookEvery = time.Second
+
+// watch reads the units folder again whenever it has changed.
+func watch(ctx context.Context, o Options, stamp string, changed chan<- *catalog) {
+	ticks := time.NewTicker(lookEvery)
+	defer ticks.Stop()
+	last := stamp
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticks.C:
+		}
+		now, err := unit.Stamp(o.Units)
+		if err != nil {
+			continue // a folder that is away for a moment takes no unit away
+		}
+		if now == stamp || now != last {
+			last = now
+			continue
+		}
+		units, err := loadCatalog(o)
+		if err != nil {
+			continue
+		}
+		stamp = units.stamp
+		select {
+		case changed <- units:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+func defaultID() string {
+	host, err := os.Hostname()
+	if err != nil {
+		host = "host"
+	}
+	host = task.Printable(host)
+	return fmt.Sprintf("%s-%d-%s", host[:min(len(host), 64)], os.Getpid(), randomHex(2))
+}
+
+func randomHex(bytes int) string {
+	b := make([]byte, bytes)
+	rand.Read(b) // never fails
+	return hex.EncodeToString(b)
+}

@@ -1,0 +1,83 @@
+package executor
+
+import (
+	"context"
+	"strconv"
+	"strings"
+	"time"
+
+	"apollo11/engine/task"
+	"apollo11/engine/unit"
+	"apollo11/wire"
+)
+
+// runner runs one attempt after the other in a goroutine of its own.
+type runner struct {
+	jobs    chan job
+	reports chan report
+}
+
+type job struct {
+	ctx context.Context
+	attempt
+}
+
+// attempt is what runs; log and progress may be called until it returns.
+type attempt struct {
+	task.Assignment
+	manifest *unit.Manifest
+	log      func([]byte)
+	progress func(percent int, message string)
+}
+
+// report is what comes of an attempt: signs of life, then its outcome.
+type report struct {
+	progress wire.Progress
+	outcome  *task.Outcome
+}
+
+func newRunner() runner {
+	return runner{jobs: make(chan job, 1), reports: make(chan report)}
+}
+
+// work is the goroutine; it ends when jobs is closed.
+func (r runner) work(run func(context.Context, attempt) task.Outcome) {
+	for j := range r.jobs {
+		o := run(j.ctx, j.attempt)
+		o.Task, o.Version = j.Task, j.Version
+		r.reports <- report{outcome: &o}
+	}
+}
+
+// start hands an attempt to the idle runner, and returns what stops it.
+func (r runner) start(a task.Assignment, m *unit.Manifest) context.CancelFunc {
+	ctx, stop := context.WithCancel(context.Background())
+	r.jobs <- job{ctx, attempt{
+		Assignment: a, manifest: m,
+		log: func(piece []byte) { r.reports <- report{progress: wire.Progress{Log: piece}} },
+		progress: func(percent int, message string) {
+			p := wire.Progress{Message: message}
+			if percent >= 0 {
+				p.Percent = strconv.Itoa(percent)
+			}
+			r.reports <- report{progress: p}
+		},
+	}}
+	return stop
+}
+
+// longestError keeps a result within its frame, whatever a contract complains of.
+const longestError = 4 << 10
+
+func unitRunner(environ []string, work *unit.Workplace, now func() time.Time) func(context.Context, attempt) task.Outcome {
+	return func(ctx context.Context, a attempt) task.Outcome {
+		o := unit.Run(ctx, unit.Job{
+			Manifest: a.manifest, Assignment: a.Assignment, Work: work, Environ: environ, Now: now,
+			Log: a.log, Progress: a.progress,
+		})
+		if len(o.Error) > longestError {
+			o.Error = strings.ToValidUTF8(o.Error[:longestError], "") + "…"
+		}
+		return o
+	}
+}
