@@ -142,6 +142,12 @@ func (a *app) token() (string, error) {
 		}
 		name = s.TokenFile
 	}
+	return ReadToken(name)
+}
+
+// ReadToken reads a token's file, which nobody but its owner may read; without a
+// name there is none.
+func ReadToken(name string) (string, error) {
 	if name == "" {
 		return "", nil
 	}

@@ -26,8 +26,10 @@ type teller struct {
 	parts []string
 }
 
-// hashes are fields that say nothing to a person; --json has them.
-var hashes = []string{"in", "out_hash", "instance", "hash", "text", "ctx_at", "build", "named", "head", "tries", "stales", "retries1"}
+// unsaid are fields that say nothing to a person; --json has them.
+var unsaid = []string{
+	"in", "out_hash", "instance", "hash", "text", "ctx_at", "build", "named", "head", "told", "pid", "tries", "stales", "retries1",
+}
 
 // describe says in words what matters of an event, and how it is to look.
 func describe(e *view.Event, zone *time.Location) (string, style) {
@@ -52,7 +54,7 @@ var tellers = map[string]func(*teller) style{
 	"task.running":  func(t *teller) style { t.add("still running"); t.version(); return plain },
 	"task.result":   tellResult,
 	kindFail:        tellFail,
-	"task.back":     func(t *teller) style { t.add("handed back"); t.reason(); t.version(); return yellow },
+	"task.back":     tellBack,
 	"task.queue":    tellQueue,
 	kindEnd:         tellEnd,
 	"task.forget":   func(t *teller) style { t.add("%s ended tasks left memory", t.take("count")); return dim },
@@ -121,6 +123,14 @@ func tellFail(t *teller) style {
 	t.version()
 	t.some("%s", values(t.take("out")))
 	return red
+}
+
+func tellBack(t *teller) style {
+	t.add("handed back")
+	t.reason()
+	t.take("attempt")
+	t.version()
+	return yellow
 }
 
 func tellQueue(t *teller) style {
@@ -251,7 +261,7 @@ func (t *teller) timing() {
 
 func (t *teller) rest() {
 	for _, v := range t.event.Values {
-		if !slices.Contains(t.taken, v.Name) && !slices.Contains(hashes, v.Name) {
+		if !slices.Contains(t.taken, v.Name) && !slices.Contains(unsaid, v.Name) {
 			t.add("%s=%s", v.Name, v.Value)
 		}
 	}

@@ -20,6 +20,8 @@ func TestLogs(t *testing.T) {
 	f.run("logs t --attempt 1").want(t, "first\n", "", Done)
 	f.run("logs t", func(e *Env) { e.Terminal = true }).want(t, "one\ttwo\\x1b[2J\n\\xff\\x00 世界\nno newline\n", "", Done)
 	f.run("logs t --json").want(t, `{"attempt":2,"text":"one\ttwo\u001b[2J"}`+"\n"+`{"attempt":2,"text":"\ufffd\u0000 世界"}`+"\n"+`{"attempt":2,"text":"no newline"}`+"\n", "", Done)
+	f.logs[4] = ""
+	f.run("logs t --attempt 4").want(t, "", "t: nothing printed yet\n", Done)
 	f.run("logs t --attempt 3").want(t, "", "apollo11: logs: t: no output of it\nhint: apollo11 tasks\n", Failed)
 }
 
@@ -59,7 +61,7 @@ func story() []view.Event {
 	return []view.Event{
 		event(1, -13*3600*1000, "start", "", "", "epoch", "3", "build", "v1"),
 		event(2, 0, "exec.register", "", "host-1-ab12", "types", "echo=sha256:1\nfetch=", "proto", "2", "host", "host-1", "instance", "x"),
-		event(3, 1, "task.submit", "t-1", "", "type", "fetch", "state", "queued", "in", in, "retries1", "3", "named", "true"),
+		event(3, 1, "task.submit", "t-1", "", "type", "fetch", "state", "queued", "in", in, "retries1", "3", "named", "1", "told", "1"),
 		event(4, 2, "task.submit", "t-2", "", "type", "echo", "state", "scheduled", "not_before", "2026-11-30T11:00:00Z", "deadline", "2026-11-29T11:30:00Z", "timeout_us", "30000000", "key", "k"),
 		event(5, 3, "task.start", "t-1", "host-1-ab12", "v", "3.1", "attempt", "1", "sv", "41", "in", "sha256:9", "ctx", "next_batch=7"),
 		event(6, 53, "task.running", "t-1", "", "v", "3.1"),
@@ -72,7 +74,7 @@ func story() []view.Event {
 		event(13, 3002, "late", "t-1", "host-1-ab12", "v", "3.1", "current", "3.2", "reason", "superseded", "effect", "set next_batch=7"),
 		event(14, 3003, "exec.offline", "", "host-1-ab12", "reason", "no beat for 30s"),
 		event(15, 3004, "state.repair", "", "", "key", "next_batch", "value", "9", "by", "ada", "reason", "gap"),
-		event(16, 3005, "pause", "", "", "on", "true"),
+		event(16, 3005, "pause", "", "", "on", "1"),
 		event(17, 3006, "pause", "", "", "type", "fetch"),
 		event(18, 3007, "task.end", "t-4", "", "state", "cancelled", "class", "cancelled", "by", "ada", "error", "not needed"),
 		event(19, 3008, "config", "", "", "version", "2", "hash", "sha256:8", "why", "restart"),

@@ -25,6 +25,9 @@ func (a *app) logsCommand() *cobra.Command {
 			return a.online(func(ctx context.Context, c *wire.Client, args []string) error {
 				r := logReader{app: a, client: c, task: args[0], follow: follow}
 				err := r.read(ctx, attempt)
+				if err == nil && r.attempt == 0 && !a.json {
+					a.say("%s: nothing printed yet", args[0])
+				}
 				if err == nil || stopped(ctx, err) {
 					return r.end()
 				}
@@ -102,7 +105,7 @@ func (r *logReader) wait(ctx context.Context, chunk *wire.LogChunk, q *wire.LogQ
 
 // take prints a chunk: for a person or as JSON line by line, else as it is.
 func (r *logReader) take(chunk *wire.LogChunk) error {
-	if chunk.Attempt == 0 {
+	if len(chunk.Data) == 0 {
 		return nil
 	}
 	if r.attempt != 0 && chunk.Attempt != r.attempt {
