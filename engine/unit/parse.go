@@ -3,6 +3,7 @@ package unit
 import (
 	"bytes"
 	"fmt"
+	"math"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -52,7 +53,7 @@ func (m *Manifest) readHead(t *table, stem string) {
 	if kind := t.text("kind", "task"); kind != "task" {
 		t.fault("kind", fmt.Sprintf("unknown kind %q: this build knows task", task.Printable(kind)))
 	}
-	m.Unit.Version = t.count("version", 0)
+	m.Unit.Version = t.count("version", 0, math.MaxInt32)
 }
 
 func (m *Manifest) readSteps(t *table, d Defaults) {
@@ -108,10 +109,10 @@ func (m *Manifest) step(t *table, key string) []string {
 func (m *Manifest) readRetry(t *table, d Defaults) {
 	_, retriesGiven := t.left["retries"]
 	r := &m.Unit.Retry
-	r.Retries = t.count("retries", d.Retries)
+	r.Retries = t.count("retries", d.Retries, task.MaxRetries)
 	r.Interval = t.duration("retry_interval", d.RetryInterval, 0)
-	r.Backoff = t.number("backoff", d.Backoff, 1)
-	r.Jitter = t.number("jitter", d.Jitter, 0)
+	r.Backoff = t.number("backoff", d.Backoff, 1, 100)
+	r.Jitter = t.number("jitter", d.Jitter, 0, 1)
 	// No retries, written out, means that a repeat does harm, unless it is said
 	// that it does not.
 	m.Unit.Idempotent = t.flag("idempotent", !(retriesGiven && r.Retries == 0))
@@ -132,10 +133,8 @@ func (m *Manifest) readContract(t *table) {
 		t.fault("fresh", "has no meaning without context = [...], the keys that must not change meanwhile")
 	}
 	u.In, u.Out = rules(t, "in"), rules(t, "out")
-	if err := u.ReadyRules(); err != nil { // rules has named the faults one by one
-		if len(t.sheet.faults) == 0 {
-			t.fault("", err.Error())
-		}
+	if err := u.ReadyRules(); err != nil && len(t.sheet.faults) == 0 { // else named one by one
+		t.fault("", strings.ReplaceAll(err.Error(), "\n", "; "))
 	}
 	names := make([]string, len(u.In))
 	for i := range u.In {
@@ -194,7 +193,7 @@ func (t *table) rule(name string) task.Rule {
 	_, r.HasDefault = t.left["default"]
 	r.Default = t.literal("default")
 	r.Min, r.Max = t.literal("min"), t.literal("max")
-	r.MinLength, r.MaxLength = t.count("min_length", 0), t.count("max_length", 0)
+	r.MinLength, r.MaxLength = t.count("min_length", 0, math.MaxInt32), t.count("max_length", 0, math.MaxInt32)
 	r.Enum = taken(t, "enum", "an array of values", nil, toLiterals)
 	r.Pattern = t.text("pattern", "")
 	r.Description = t.text("description", "")

@@ -130,17 +130,17 @@ func (t *table) flag(key string, absent bool) bool {
 	return taken(t, key, "true or false", absent, as[bool])
 }
 
-func (t *table) count(key string, absent int) int {
-	return taken(t, key, "a whole number from 0", absent, func(v any) (int, bool) {
+func (t *table) count(key string, absent, most int) int {
+	return taken(t, key, fmt.Sprintf("a whole number from 0 to %d", most), absent, func(v any) (int, bool) {
 		n, ok := v.(int64)
-		return int(n), ok && n >= 0 && n <= math.MaxInt32
+		return int(n), ok && n >= 0 && n <= int64(most)
 	})
 }
 
-func (t *table) number(key string, absent, least float64) float64 {
-	return taken(t, key, fmt.Sprintf("a number from %g", least), absent, func(v any) (float64, bool) {
+func (t *table) number(key string, absent, least, most float64) float64 {
+	return taken(t, key, fmt.Sprintf("a number from %g to %g", least, most), absent, func(v any) (float64, bool) {
 		f, ok := toFloat(v)
-		return f, ok && f >= least && f <= math.MaxInt32
+		return f, ok && f >= least && f <= most
 	})
 }
 
