@@ -25,6 +25,7 @@ type Settings struct {
 	ConfigHash     string
 	Build          string
 	EpochFloor     uint64 // after a restore or repair: the unix second; else 0
+	Debug          bool   // the wire tap is on from the start
 	Seed           uint64 // of jitter
 
 	base time.Time // where the loop's monotonic clock begins

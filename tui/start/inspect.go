@@ -1,0 +1,147 @@
+package start
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+
+	"apollo11/engine"
+	"apollo11/engine/task"
+	"apollo11/snapshot"
+	"apollo11/tui/cli"
+	"apollo11/wire/controller"
+)
+
+func (p *program) verifyCommand() *cobra.Command {
+	return &cobra.Command{
+		Use: "verify [DIR]", Short: "check a data folder: every checksum, and the state folded anew", Args: cobra.MaximumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			dir, err := p.folder(cmd, args)
+			if err != nil {
+				return err
+			}
+			bar := p.Progress("records read", 0)
+			report, verified, err := controller.Verify(dir, func(seq uint64) { bar.Show(int(seq)) })
+			bar.Clear()
+			for _, problem := range report.Problems {
+				fmt.Fprintf(cmd.OutOrStdout(), "problem: %s\n", task.Printable(problem.Error()))
+			}
+			if err != nil {
+				return exit(fmt.Errorf("verify: %s: %w", dir, err))
+			}
+			_, err = fmt.Fprintln(cmd.OutOrStdout(), sentence(report, verified))
+			return err
+		},
+	}
+}
+
+// sentence says what a verification found.
+func sentence(r snapshot.Report, v engine.Verified) string {
+	from := "the oldest image"
+	if v.Whole {
+		from = "the first record"
+	}
+	text := fmt.Sprintf("verified: %d records in %d segments, folded from %s; %d tasks, %d state keys, state hash %s",
+		r.Entries, len(r.Segments), from, v.Tasks, v.Keys, v.Hash)
+	if v.Images > 0 {
+		text += fmt.Sprintf(", equal to %d saved ones", v.Images)
+	}
+	if r.Torn != nil {
+		text += "; the last batch is torn, the next start cuts it"
+	}
+	return text
+}
+
+// folder is the data folder of an offline command.
+func (p *program) folder(cmd *cobra.Command, args []string) (string, error) {
+	if len(args) == 1 {
+		return args[0], nil
+	}
+	c, err := p.flagged(cmd)
+	return c.Data, err
+}
+
+func (p *program) repairCommand() *cobra.Command {
+	c := &cobra.Command{
+		Use: "repair [DIR]", Short: "make a damaged data folder work again, listing exactly what is lost", Args: cobra.MaximumNArgs(1),
+		RunE: p.repair,
+	}
+	c.Flags().Bool("start-empty", false, "set everything aside and start with nothing")
+	c.Flags().Bool("yes", false, "do it without asking")
+	return c
+}
+
+func (p *program) repair(cmd *cobra.Command, args []string) error {
+	dir, err := p.folder(cmd, args)
+	if err != nil {
+		return err
+	}
+	plan := snapshot.Plan
+	if empty, err := cmd.Flags().GetBool("start-empty"); err == nil && empty {
+		plan = snapshot.PlanEmpty
+	}
+	todo, err := plan(dir)
+	if err != nil {
+		return exit(fmt.Errorf("repair: %s: %w", dir, err))
+	}
+	out := cmd.OutOrStdout()
+	if len(todo.Steps) == 0 {
+		_, err := fmt.Fprintln(out, "nothing to repair")
+		return err
+	}
+	if err := tellPlan(out, todo); err != nil {
+		return exit(err)
+	}
+	if err := p.agree(cmd); err != nil {
+		return err
+	}
+	if err := snapshot.Repair(dir, todo); err != nil {
+		return exit(fmt.Errorf("repair: %s: %w", dir, err))
+	}
+	_, err = fmt.Fprintf(out, "repaired: records %d to %d are kept; the originals are in %s\n", todo.First, todo.Last, todo.Aside)
+	return err
+}
+
+// tellPlan prints what a repair would do, and every record that it would lose.
+func tellPlan(out io.Writer, plan snapshot.RepairPlan) error {
+	for _, problem := range plan.Problems {
+		fmt.Fprintf(out, "problem: %s\n", task.Printable(problem.Error()))
+	}
+	for _, step := range plan.Steps {
+		fmt.Fprintf(out, "step: %s\n", task.Printable(step.String()))
+	}
+	lost := 0
+	err := plan.EachLost(func(e snapshot.Entry) error {
+		lost++
+		_, err := fmt.Fprintf(out, "lost: %d %s\n", e.Seq, task.Printable(string(e.Body)))
+		return err
+	})
+	fmt.Fprintf(out, "readable records that would be lost: %d\n", lost)
+	return err
+}
+
+// agree asks, where there is somebody to ask.
+func (p *program) agree(cmd *cobra.Command) error {
+	if yes, err := cmd.Flags().GetBool("yes"); err == nil && yes {
+		return nil
+	}
+	no := &cli.ExitError{Code: cli.Failed, Err: fmt.Errorf("repair: nothing was changed"), Hint: "to do it: apollo11 repair --yes"}
+	if !term.IsTerminal(int(p.Stdin.Fd())) {
+		return no
+	}
+	if f, ok := cmd.OutOrStdout().(interface{ Flush() error }); ok {
+		if err := f.Flush(); err != nil {
+			return err
+		}
+	}
+	fmt.Fprint(p.Stderr, "repair? [y/N] ")
+	line, err := bufio.NewReader(p.Stdin).ReadString('\n')
+	if err != nil || !strings.EqualFold(strings.TrimSpace(line), "y") {
+		return no
+	}
+	return nil
+}
