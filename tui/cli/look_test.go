@@ -213,6 +213,16 @@ func TestStateKeys(t *testing.T) {
 	}
 }
 
+func TestWhoChangedAKey(t *testing.T) {
+	for want, k := range map[string]view.Key{
+		"t-1": {Key: "a", Task: "t-1"}, "operator": {Key: "a"}, "controller": {Key: "sys.config_version"},
+	} {
+		if got := keyCells(&k)[4].text; got != want {
+			t.Errorf("%+v: changed by %q, want %q", k, got, want)
+		}
+	}
+}
+
 func TestWidth(t *testing.T) {
 	for text, want := range map[string]int{"": 0, "abc": 3, "é": 1, "e\u0301": 1, "世界": 4, "🚀": 2, "ｱ": 1, "Ａ": 2, "한": 2, "✅": 2, "→": 1} {
 		if got := textWidth(text); got != want {

@@ -69,7 +69,11 @@ func (a *app) printKeys(ctx context.Context, c *wire.Client, keys []string, pref
 
 func keyCells(k *view.Key) []cell {
 	by := k.Task
-	if by == "" {
+	switch {
+	case by != "":
+	case strings.HasPrefix(k.Key, "sys."):
+		by = "controller"
+	default:
 		by = "operator"
 	}
 	return []cell{
