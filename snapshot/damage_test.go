@@ -273,10 +273,19 @@ func TestDamagedSegments(t *testing.T) {
 			_, _, last := linesOf(f.data[:bytes.Index(f.data, []byte("#end"))])
 			f.data = f.data[:last]
 		},
-		"of another journal": func(d *memDisk, n []string) {
-			other, _ := journalDisk(t, rand.New(rand.NewPCG(1, 2)), false)
-			other.names[segmentsOf(other)[0]].data[70] ^= 1
-			d.names[n[0]] = other.names[segmentsOf(other)[0]]
+		"of another history": func(d *memDisk, n []string) { // all good in itself, same seqs
+			f := d.names[n[0]]
+			other := newHeader(1, 1, 0, day.Add(1e9))
+			out := other.encode()
+			ls, _, _ := linesOf(f.data)
+			for i, l := range ls[1 : len(ls)-1] {
+				e, err := parseLine(l[:len(l)-1], saltOf(t, ls[0]))
+				if err != nil {
+					t.Fatalf("line %d: %v", i, err)
+				}
+				out, _ = appendLine(out, other.salt, e)
+			}
+			f.data = append(out, encodeEnd(uint64(len(ls)-2), uint64(len(ls)-2), other.salt)...)
 		},
 		"torn before a stub": func(d *memDisk, n []string) {
 			f := d.names[n[len(n)-1]]
@@ -318,6 +327,14 @@ func TestDamagedSegments(t *testing.T) {
 			checkRepair(t, d, n, 1000)
 		})
 	}
+}
+
+func saltOf(t *testing.T, head []byte) uint32 {
+	h, err := parseHeader(head[:len(head)-1])
+	if err != nil {
+		t.Fatal(err)
+	}
+	return h.salt
 }
 
 func TestNewestSegmentStub(t *testing.T) {

@@ -198,7 +198,7 @@ func (f Files) writeTemp(temp string, data []byte) error {
 	if err != nil {
 		return err
 	}
-	if _, err = h.WriteAt(data, 0); err == nil {
+	if err = writeWhole(h, data, 0); err == nil {
 		err = h.Sync()
 	}
 	if err = errors.Join(err, h.Close()); err != nil {

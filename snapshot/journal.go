@@ -64,7 +64,9 @@ func (s *Store) begin(h header) error {
 	name := segmentName(h.seg, h.first)
 	f, full, err := s.create(name, head)
 	if full {
-		if err = s.spare.release(); err == nil {
+		if no := s.spare.release(); no != nil {
+			err = errors.Join(err, no)
+		} else {
 			f, _, err = s.create(name, head)
 		}
 	}
