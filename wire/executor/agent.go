@@ -159,19 +159,24 @@ func (a *agent) next() time.Time {
 	return due
 }
 
-// startNext gives the runner the oldest task when it has none.
+// startNext keeps the runner supplied: with what it runs, and with what comes
+// next.
 func (a *agent) startNext() {
-	if a.desk.running != nil || a.leaving.at {
-		return
-	}
-	for a.desk.running == nil && len(a.desk.waiting) > 0 {
-		next := a.desk.pop()
-		manifest := a.units.get(next.Type)
-		if manifest == nil {
-			a.refuse(next)
-			continue
+	for d := &a.desk; len(d.waiting) > 0 && !a.leaving.at; {
+		if d.running != nil && (d.next != nil || a.runner.full()) {
+			return
 		}
-		a.desk.started(next, a.runner.start(*next, manifest), a.now)
+		oldest := d.pop()
+		manifest := a.units.get(oldest.Type)
+		switch {
+		case manifest == nil:
+			a.refuse(oldest)
+		case d.running == nil:
+			d.running = a.runner.start(oldest, manifest)
+			d.running.began = a.now
+		default:
+			d.next = a.runner.start(oldest, manifest)
+		}
 	}
 }
 
@@ -190,7 +195,7 @@ func (a *agent) sayResults() {
 	if a.link.flushAt.IsZero() {
 		return
 	}
-	idle := a.desk.running == nil || len(a.desk.waiting) == 0
+	idle := a.desk.running == nil || a.desk.next == nil
 	if idle || a.link.added >= batchMost || !a.now.Before(a.link.flushAt) {
 		a.link.flush()
 	}
@@ -201,7 +206,7 @@ func (a *agent) report(r report) {
 	switch {
 	case a.leaving.at && r.outcome == nil:
 	case a.leaving.at:
-		a.desk.running = nil // the controller has given it to another
+		a.desk.ended(a.now) // the controller has given it to another
 	case r.outcome == nil:
 		a.progress(r.progress)
 		a.link.flush()
@@ -211,8 +216,7 @@ func (a *agent) report(r report) {
 }
 
 func (a *agent) finished(o *task.Outcome) {
-	a.desk.running.stop()
-	a.desk.running = nil
+	a.desk.ended(a.now)
 	a.desk.keep(o)
 	if a.link.state == up {
 		a.link.add(a.desk.frame(o), a.now)
@@ -239,19 +243,27 @@ func (a *agent) leave(reason string) {
 		return
 	}
 	a.leaving.on, a.leaving.reason = true, reason
-	a.Log.Info("leaving", "reason", reason, "finishing", a.desk.running != nil, "giving back", len(a.desk.waiting))
-	for len(a.desk.waiting) > 0 {
-		a.giveBack(refOf(a.desk.pop()))
+	back := a.desk.takeBackAll()
+	a.Log.Info("leaving", "reason", reason, "finishing", a.desk.running != nil, "giving back", len(back))
+	for _, ref := range back {
+		a.giveBack(ref)
 	}
 }
 
 func (a *agent) leaveAtOnce(reason string) {
 	a.Log.Info("leaving at once", "reason", reason)
 	a.leaving.on, a.leaving.at, a.leaving.reason = true, true, reason
-	a.desk.waiting = nil
 	a.sayOffline()
-	if a.desk.running != nil {
-		a.desk.running.stop()
+	a.drop()
+}
+
+// drop ends everything that was not ended.
+func (a *agent) drop() {
+	a.desk.takeBackAll()
+	for _, h := range []*handed{a.desk.running, a.desk.next} {
+		if h != nil {
+			h.stop()
+		}
 	}
 }
 
@@ -264,11 +276,9 @@ func (a *agent) sayOffline() {
 
 // gone reports whether nothing is left to do before the end.
 func (a *agent) gone() bool {
-	if a.fatal != nil {
+	if a.fatal != nil && !a.leaving.at {
 		a.leaving.at = true
-		if a.desk.running != nil {
-			a.desk.running.stop()
-		}
+		a.drop()
 	}
 	switch {
 	case !a.leaving.on && a.fatal == nil, a.desk.running != nil:

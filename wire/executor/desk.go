@@ -13,18 +13,20 @@ import (
 // was done and not acknowledged.
 type desk struct {
 	waiting []*task.Assignment
-	running *running
+	running *handed
+	next    *handed // the runner has it already, so as not to wait for the loop
 	results []kept
 	held    []byte // progress frames for the next link
 	cut     bool   // some did not fit in held
 }
 
-// running is the attempt that the runner has.
-type running struct {
+// handed is an attempt that the runner has.
+type handed struct {
 	*task.Assignment
+	*claim
 	stop  context.CancelFunc
-	began time.Time
-	said  bool // phase=start was sent
+	began time.Time // zero for desk.next
+	said  bool      // phase=start was sent
 }
 
 // kept is a result until it is acknowledged.
@@ -38,28 +40,58 @@ const heldMost = 2 << 20
 
 func refOf(a *task.Assignment) wire.Ref { return wire.Ref{Task: a.Task, Version: a.Version} }
 
-// phase is how far it has come with a dispatch; false: it has never seen it, or
-// has forgotten it.
-func (d *desk) phase(ref wire.Ref) (wire.Phase, bool) {
-	switch {
-	case d.running != nil && refOf(d.running.Assignment) == ref:
-		return wire.Running, true
-	case slices.ContainsFunc(d.waiting, func(a *task.Assignment) bool { return refOf(a) == ref }):
-		return wire.Waiting, true
-	case slices.ContainsFunc(d.results, func(k kept) bool { return k.ref == ref }):
-		return wire.Ended, true
-	}
-	return 0, false
+// is reports whether h is that dispatch.
+func (h *handed) is(ref wire.Ref) bool { return h != nil && refOf(h.Assignment) == ref }
+
+// holds reports whether it has that dispatch, or the result of it.
+func (d *desk) holds(ref wire.Ref) bool {
+	return d.running.is(ref) || d.next.is(ref) ||
+		slices.ContainsFunc(d.waiting, func(a *task.Assignment) bool { return refOf(a) == ref }) ||
+		slices.ContainsFunc(d.results, func(k kept) bool { return k.ref == ref })
 }
 
 // push adds a task; one that is held already is not taken twice. A later
 // dispatch of a waiting task takes its place.
 func (d *desk) push(a *task.Assignment) {
-	if _, held := d.phase(refOf(a)); held {
+	if d.holds(refOf(a)) {
 		return
 	}
 	d.waiting = slices.DeleteFunc(d.waiting, func(w *task.Assignment) bool { return w.Task == a.Task })
 	d.waiting = append(d.waiting, a)
+}
+
+// takeBack takes a task out, if it was not begun.
+func (d *desk) takeBack(ref wire.Ref) bool {
+	if d.next.is(ref) && d.next.take() {
+		d.next.stop()
+		d.next = nil
+		return true
+	}
+	before := len(d.waiting)
+	d.waiting = slices.DeleteFunc(d.waiting, func(a *task.Assignment) bool { return refOf(a) == ref })
+	return len(d.waiting) < before
+}
+
+// takeBackAll is takeBack for all that was not begun.
+func (d *desk) takeBackAll() (refs []wire.Ref) {
+	if d.next != nil {
+		refs = append(refs, refOf(d.next.Assignment))
+	}
+	for _, a := range d.waiting {
+		refs = append(refs, refOf(a))
+	}
+	return slices.DeleteFunc(refs, func(ref wire.Ref) bool { return !d.takeBack(ref) })
+}
+
+// stop ends a task that was begun, or is about to be; false: there is none.
+func (d *desk) stop(ref wire.Ref) bool {
+	for _, h := range []*handed{d.running, d.next} {
+		if h.is(ref) {
+			h.stop()
+			return true
+		}
+	}
+	return false
 }
 
 func (d *desk) pop() *task.Assignment {
@@ -69,13 +101,13 @@ func (d *desk) pop() *task.Assignment {
 	return a
 }
 
-// remove takes a task out that was not started.
-func (d *desk) remove(ref wire.Ref) {
-	d.waiting = slices.DeleteFunc(d.waiting, func(a *task.Assignment) bool { return refOf(a) == ref })
-}
-
-func (d *desk) started(a *task.Assignment, stop context.CancelFunc, now time.Time) {
-	d.running = &running{Assignment: a, stop: stop, began: now}
+// ended makes the next attempt the running one.
+func (d *desk) ended(now time.Time) {
+	d.running.stop()
+	d.running, d.next = d.next, nil
+	if d.running != nil {
+		d.running.began = now
+	}
 }
 
 // startDue is when the running task has run so long that it is told; zero: never.
@@ -108,12 +140,13 @@ func (d *desk) hold(frame []byte) {
 }
 
 // load is how many tasks it has.
-func (d *desk) load() uint64 {
-	n := len(d.waiting)
-	if d.running != nil {
-		n++
+func (d *desk) load() (n uint64) {
+	for _, h := range d.list() {
+		if h.Phase != wire.Ended {
+			n++
+		}
 	}
-	return uint64(n)
+	return n
 }
 
 // listMost is how many tasks a register lists; the controller takes 1024.
@@ -122,14 +155,20 @@ const listMost = 1000
 // list is all that it has, what matters most first.
 func (d *desk) list() []wire.Held {
 	var list []wire.Held
+	add := func(ref wire.Ref, phase wire.Phase) {
+		list = append(list, wire.Held{Task: ref.Task, Version: ref.Version, Phase: phase})
+	}
 	if d.running != nil {
-		list = append(list, wire.Held{Task: d.running.Task, Version: d.running.Version, Phase: wire.Running})
+		add(refOf(d.running.Assignment), wire.Running)
 	}
 	for _, k := range d.results {
-		list = append(list, wire.Held{Task: k.ref.Task, Version: k.ref.Version, Phase: wire.Ended})
+		add(k.ref, wire.Ended)
+	}
+	if d.next != nil {
+		add(refOf(d.next.Assignment), wire.Waiting)
 	}
 	for _, a := range d.waiting {
-		list = append(list, wire.Held{Task: a.Task, Version: a.Version, Phase: wire.Waiting})
+		add(refOf(a), wire.Waiting)
 	}
 	return list[:min(len(list), listMost)]
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"apollo11/engine/task"
@@ -19,8 +20,14 @@ type runner struct {
 
 type job struct {
 	ctx context.Context
+	*claim
 	attempt
 }
+
+// claim is taken once: by the runner that begins, or by the loop that takes back.
+type claim struct{ taken atomic.Bool }
+
+func (c *claim) take() bool { return c.taken.CompareAndSwap(false, true) }
 
 // attempt is what runs; log and progress may be called until it returns.
 type attempt struct {
@@ -37,23 +44,30 @@ type report struct {
 }
 
 func newRunner() runner {
-	return runner{jobs: make(chan job, 1), reports: make(chan report)}
+	return runner{jobs: make(chan job, 4), reports: make(chan report, 16)}
 }
 
 // work is the goroutine; it ends when jobs is closed.
 func (r runner) work(run func(context.Context, attempt) task.Outcome) {
 	for j := range r.jobs {
+		if !j.take() {
+			continue
+		}
 		o := run(j.ctx, j.attempt)
 		o.Task, o.Version = j.Task, j.Version
 		r.reports <- report{outcome: &o}
 	}
 }
 
-// start hands an attempt to the idle runner, and returns what stops it.
-func (r runner) start(a task.Assignment, m *unit.Manifest) context.CancelFunc {
+// full means that start would wait for the attempt that runs.
+func (r runner) full() bool { return len(r.jobs) == cap(r.jobs) }
+
+// start hands an attempt to the runner, which begins it after those before.
+func (r runner) start(a *task.Assignment, m *unit.Manifest) *handed {
 	ctx, stop := context.WithCancel(context.Background())
-	r.jobs <- job{ctx, attempt{
-		Assignment: a, manifest: m,
+	h := &handed{Assignment: a, stop: stop, claim: &claim{}}
+	r.jobs <- job{ctx, h.claim, attempt{
+		Assignment: *a, manifest: m,
 		log: func(piece []byte) { r.reports <- report{progress: wire.Progress{Log: piece}} },
 		progress: func(percent int, message string) {
 			p := wire.Progress{Message: message}
@@ -63,7 +77,7 @@ func (r runner) start(a task.Assignment, m *unit.Manifest) context.CancelFunc {
 			r.reports <- report{progress: p}
 		},
 	}}
-	return stop
+	return h
 }
 
 // longestError keeps a result within its frame, whatever a contract complains of.

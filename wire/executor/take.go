@@ -58,27 +58,23 @@ func (a *agent) takeTask(t *task.Assignment) {
 // takeCancel ends a task; one that has ended answers with its result, which is
 // on its way.
 func (a *agent) takeCancel(ref wire.Ref, reason string) {
-	phase, held := a.desk.phase(ref)
 	switch {
-	case !held:
+	case !a.desk.holds(ref):
 		a.giveBack(ref)
-	case phase == wire.Running:
-		a.Log.Info("cancelled", "task", ref.Task, "reason", reason)
-		a.desk.running.stop()
-	case phase == wire.Waiting:
-		a.desk.remove(ref)
+	case a.desk.takeBack(ref):
 		o := &task.Outcome{
 			Task: ref.Task, Version: ref.Version, Status: task.Stopped, Class: task.ByPerson,
 			Error: "cancelled before it was started", Exit: -1,
 		}
 		a.desk.keep(o)
 		a.link.add(a.desk.frame(o), a.now)
+	case a.desk.stop(ref):
+		a.Log.Info("cancelled", "task", ref.Task, "reason", reason)
 	}
 }
 
 func (a *agent) takeRecall(ref wire.Ref) {
-	if phase, held := a.desk.phase(ref); !held || phase == wire.Waiting {
-		a.desk.remove(ref)
+	if a.desk.takeBack(ref) || !a.desk.holds(ref) {
 		a.giveBack(ref)
 	}
 }

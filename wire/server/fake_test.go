@@ -64,6 +64,13 @@ func (e *fakeEngine) answer(a engine.Ask) (engine.Answer, error) {
 	return plain(a)
 }
 
+// play sets the script of an engine that is asked over real sockets.
+func (e *fakeEngine) play(script func(engine.Ask) (engine.Answer, error)) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.script = script
+}
+
 // plain is what an engine with nothing in it says.
 func plain(a engine.Ask) (engine.Answer, error) {
 	switch a.Command.(type) {

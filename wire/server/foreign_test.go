@@ -71,7 +71,7 @@ func TestForeignExecutors(t *testing.T) {
 func testForeign(t *testing.T, program, script string) {
 	w := &work{give: make(chan task.Assignment), got: make(chan engine.Command, 10)}
 	r := newRig(t, true, Options{})
-	r.engine.script = w.script
+	r.engine.play(w.script)
 	defer close(w.give)
 	host, port, err := net.SplitHostPort(r.server.Addr().String())
 	if err != nil {
