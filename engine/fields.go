@@ -99,9 +99,7 @@ func (f *fields) str(name string, v *string) {
 	}
 	if raw, ok := f.next(name); ok {
 		text, err := parseText(raw)
-		if err != nil {
-			f.fail(name, err)
-		}
+		f.check(name, err, text != "")
 		*v = text
 	}
 }
@@ -116,10 +114,28 @@ func (f *fields) u64(name string, v *uint64) {
 	}
 	if raw, ok := f.next(name); ok {
 		n, err := strconv.ParseUint(raw, 10, 64)
-		if err != nil {
-			f.fail(name, err)
-		}
+		f.check(name, err, canonical(raw))
 		*v = n
+	}
+}
+
+// canonical reports whether a number stands as it is written: zero never is, and
+// there is one way to write the others.
+func canonical(number string) bool {
+	number = strings.TrimPrefix(number, "-")
+	return number != "" && number[0] >= '1' && number[0] <= '9'
+}
+
+var errNotCanonical = errors.New("not in the form in which it is written")
+
+// check notes a field's fault, or that it was written by nobody of ours: what
+// reads must write back the same, so that hashes of lines mean something.
+func (f *fields) check(name string, err error, canonical bool) {
+	if err == nil && !canonical {
+		err = errNotCanonical
+	}
+	if err != nil {
+		f.fail(name, err)
 	}
 }
 
@@ -133,9 +149,7 @@ func (f *fields) i64(name string, v *int64) {
 	}
 	if raw, ok := f.next(name); ok {
 		n, err := strconv.ParseInt(raw, 10, 64)
-		if err != nil {
-			f.fail(name, err)
-		}
+		f.check(name, err, canonical(raw))
 		*v = n
 	}
 }
@@ -152,7 +166,7 @@ func (f *fields) u32(name string, v *uint32) {
 func (f *fields) num(name string, v *int) {
 	wide := int64(*v)
 	f.i64(name, &wide)
-	*v = int(wide)
+	*v = int(wide) // 64 bits wherever this program runs
 }
 
 func (f *fields) flag(name string, v *bool) {
@@ -172,10 +186,7 @@ func (f *fields) version(name string, v *task.Version) {
 	if !f.reading {
 		if *v != 0 {
 			f.name(name)
-			epoch, n := v.Split()
-			f.out = strconv.AppendUint(f.out, epoch, 10)
-			f.out = append(f.out, '.')
-			f.out = strconv.AppendUint(f.out, uint64(n), 10)
+			f.out = appendVersion(f.out, *v)
 		}
 		return
 	}
@@ -183,15 +194,28 @@ func (f *fields) version(name string, v *task.Version) {
 	if !ok {
 		return
 	}
-	epoch, n, cut := strings.Cut(raw, ".")
+	epoch, n, _ := strings.Cut(raw, ".")
 	e, err := strconv.ParseUint(epoch, 10, 63)
 	d, err2 := strconv.ParseUint(n, 10, 32)
-	if !cut || err != nil || err2 != nil || d >= task.VersionsPerEpoch {
+	if err != nil || err2 != nil || d >= task.VersionsPerEpoch || e > maxEpoch {
 		f.fail(name, errors.New("want EPOCH.N"))
 		return
 	}
 	*v = task.MakeVersion(e, uint32(d))
+	var again [40]byte
+	f.check(name, nil, *v != 0 && string(appendVersion(again[:0], *v)) == raw)
 }
+
+func appendVersion(dst []byte, v task.Version) []byte {
+	epoch, n := v.Split()
+	dst = strconv.AppendUint(dst, epoch, 10)
+	return strconv.AppendUint(append(dst, '.'), uint64(n), 10)
+}
+
+const (
+	maxEpoch  = (1<<63 - 1) / task.VersionsPerEpoch // of any version that the wire can carry
+	maxMicros = int64(1<<63-1) / int64(time.Microsecond)
+)
 
 // moment is wall time in nanoseconds since 1970, written for people in UTC.
 func (f *fields) moment(name string, v *int64) {
@@ -204,9 +228,7 @@ func (f *fields) moment(name string, v *int64) {
 	}
 	if raw, ok := f.next(name); ok {
 		t, err := parseMoment(raw)
-		if err != nil {
-			f.fail(name, err)
-		}
+		f.check(name, err, t != 0)
 		*v = t
 	}
 }
@@ -215,6 +237,10 @@ func (f *fields) moment(name string, v *int64) {
 func (f *fields) micros(name string, v *time.Duration) {
 	n := int64(*v / time.Microsecond)
 	f.i64(name, &n)
+	if n > maxMicros || n < -maxMicros {
+		f.fail(name, errors.New("out of range"))
+		n = 0
+	}
 	*v = time.Duration(n) * time.Microsecond
 }
 
@@ -245,9 +271,7 @@ func (f *fields) class(name string, v *task.Class) {
 	}
 	if raw, ok := f.next(name); ok {
 		c, err := task.ParseClass(raw)
-		if err != nil {
-			f.fail(name, err)
-		}
+		f.check(name, err, c != task.NoClass)
 		*v = c
 	}
 }
@@ -275,9 +299,7 @@ func (f *fields) values(name string, v *task.Values) {
 		if err == nil {
 			*v, err = task.ParseValues(text)
 		}
-		if err != nil {
-			f.fail(name, err)
-		}
+		f.check(name, err, text != "")
 	}
 }
 
@@ -293,6 +315,16 @@ func appendTwice(dst []byte, s string) []byte {
 func plain(s string) bool {
 	for i := 0; i < len(s); i++ {
 		if c := s[i]; c < ' ' || c >= 0x7f || c == '"' || c == '\\' || c == '=' {
+			return false
+		}
+	}
+	return true
+}
+
+// ascii reports whether a text is printable ASCII, spaces included.
+func ascii(s string) bool {
+	for i := 0; i < len(s); i++ {
+		if s[i] < ' ' || s[i] >= 0x7f {
 			return false
 		}
 	}
@@ -328,16 +360,23 @@ func appendQuoted(dst []byte, s string) []byte {
 func parseText(raw string) (string, error) {
 	if raw == "" || raw[0] != '"' {
 		if !bare(raw) {
-			return "", fmt.Errorf("%q must be quoted", raw)
+			return "", fmt.Errorf("%.100q must be quoted", raw)
 		}
 		return raw, nil
 	}
-	if inner := raw[1 : len(raw)-1]; strings.IndexByte(inner, '\\') < 0 {
+	inner := raw[1 : len(raw)-1]
+	if strings.IndexByte(inner, '\\') < 0 {
+		if bare(inner) || !ascii(inner) {
+			return "", errNotCanonical
+		}
 		return inner, nil
 	}
 	s, err := strconv.Unquote(raw)
 	if err != nil {
-		return "", fmt.Errorf("%s: bad quoting", raw)
+		return "", fmt.Errorf("%.100s: bad quoting", raw)
+	}
+	if bare(s) || string(appendQuoted(nil, s)) != inner {
+		return "", errNotCanonical
 	}
 	return s, nil
 }
@@ -363,11 +402,17 @@ func appendMoment(dst []byte, wall int64) []byte {
 
 func parseMoment(s string) (int64, error) {
 	if len(s) != len(momentLayout) {
-		return 0, fmt.Errorf("time %q: want %s", s, momentLayout)
+		return 0, fmt.Errorf("time %.100q: want %s", s, momentLayout)
 	}
 	t, err := time.Parse(momentLayout, s)
-	if err != nil {
+	if err != nil || t.Year() < firstYear || t.Year() > lastYear {
 		return 0, fmt.Errorf("time %q: want %s", s, momentLayout)
 	}
 	return t.UnixNano(), nil
 }
+
+// Between these years a moment in nanoseconds is a number of 64 bits.
+const (
+	firstYear = 1970
+	lastYear  = 2261
+)

@@ -35,28 +35,30 @@ func recoverState(src Source, progress func(seq uint64)) (*state, error) {
 
 // loadImage is the state of the newest image, or an empty one.
 func loadImage(src Source) (*state, error) {
-	s := newState()
+	s := loading{state: newState()}
 	want, at := "", uint64(0)
 	ok, err := src.ReadImage(func(seq uint64, content []byte) (err error) {
-		*s = *newState() // the newest was bad, this is the one before it
+		s = loading{state: newState()} // the newest was bad, this is the one before it
 		at = seq
 		want, err = imageHash(content)
 		return err
-	}, func(line []byte) error { return s.loadLine(string(line)) })
+	}, func(line []byte) error { return s.line(string(line)) })
 	if err != nil {
 		return nil, fmt.Errorf("%w: image: %w", ErrJournal, err)
 	}
 	if !ok {
 		return newState(), nil
 	}
-	s.linkAll()
+	if err := s.linkAll(); err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrJournal, err)
+	}
 	if s.seq != at {
 		return nil, fmt.Errorf("%w: image of seq %d says it is of %d", ErrJournal, at, s.seq)
 	}
 	if got := s.hash(); got != want {
 		return nil, fmt.Errorf("%w: image of seq %d: state hash %s, want %s", ErrJournal, at, got, want)
 	}
-	return s, nil
+	return s.state, nil
 }
 
 // Verified is what Verify found.

@@ -2,14 +2,11 @@ package engine
 
 import (
 	"bytes"
-	"cmp"
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/json"
 	"fmt"
 	"math/bits"
-	"slices"
-	"strings"
 	"time"
 
 	"apollo11/engine/task"
@@ -39,6 +36,8 @@ func (s lineSum) String() string { return fmt.Sprintf("%016x%016x", s.high, s.lo
 type imaging struct {
 	seq   uint64
 	nums  uint64              // tasks submitted up to seq
+	names []*tomb             // to encode before the slots; a tomb never changes
+	late  []ledgerLine        // likewise
 	next  uint32              // slot to encode next
 	early map[uint32]struct{} // slots encoded before their turn
 	lines fields
@@ -47,9 +46,16 @@ type imaging struct {
 
 // beginImage takes what is small at once.
 func (s *state) beginImage() *imaging {
-	g := &imaging{seq: s.seq, nums: s.nums, next: 1, early: map[uint32]struct{}{}}
-	s.smallLines(g)
+	g := s.newImaging()
 	s.image = g
+	return g
+}
+
+func (s *state) newImaging() *imaging {
+	g := &imaging{
+		seq: s.seq, nums: s.nums, next: 1, early: map[uint32]struct{}{}, names: s.names.line, late: s.ledger.copied(),
+	}
+	s.smallLines(g)
 	return g
 }
 
@@ -62,16 +68,24 @@ func (g *imaging) line(kind string, walk func(*fields)) {
 	g.lines.out = append(g.lines.out, '\n')
 }
 
-// step encodes up to n slots; done is true when the last is.
+// step encodes up to n lines or slots; done is true when the last is.
 func (s *state) step(g *imaging, n int) (done bool) {
+	for ; n > 0 && len(g.names) > 0; n-- {
+		g.line("name", g.names[0].walk)
+		g.names = g.names[1:]
+	}
+	for ; n > 0 && len(g.late) > 0; n-- {
+		g.line("late", g.late[0].walk)
+		g.late = g.late[1:]
+	}
 	for ; n > 0 && g.next < s.made; n-- {
 		s.encode(g, g.next)
 		g.next++
 	}
-	return g.next >= s.made
+	return len(g.names) == 0 && len(g.late) == 0 && g.next >= s.made
 }
 
-// encode adds a slot's line if the image has a task there that has none yet.
+// encode adds a slot's lines if the image has a task there that has none yet.
 func (s *state) encode(g *imaging, i uint32) {
 	t := s.at(i)
 	if t.num == 0 || t.num > g.nums {
@@ -82,6 +96,30 @@ func (s *state) encode(g *imaging, i uint32) {
 	}
 	line := s.taskLine(i)
 	g.line("task", line.walk)
+	g.part(partContext, line.id, s.texts.get(t.context))
+	g.part(partResult, line.id, s.texts.get(t.result))
+	for past := range bytes.Lines(s.texts.get(t.history)) {
+		g.part(partPast, line.id, past[:len(past)-1])
+	}
+}
+
+// A task's long texts stand on lines of their own behind it, so that every line
+// stays in bounds.
+const (
+	partContext = "task.context"
+	partResult  = "task.result"
+	partPast    = "task.past"
+)
+
+// part adds a line of fields that are written already.
+func (g *imaging) part(kind, id string, written []byte) {
+	if len(written) == 0 {
+		return
+	}
+	g.line(kind, func(f *fields) {
+		f.str("task", &id)
+		f.out = append(append(f.out, ' '), written...)
+	})
 }
 
 // touch is called before a slot changes.
@@ -99,7 +137,7 @@ func (g *imaging) take() []byte {
 	return lines
 }
 
-// smallLines adds everything but the tasks.
+// smallLines adds everything that is small, and changes in place.
 func (s *state) smallLines(g *imaging) {
 	g.line("counters", (&counterLine{s.counters}).walk)
 	for _, name := range s.sortedKeys() {
@@ -116,16 +154,11 @@ func (s *state) smallLines(g *imaging) {
 			g.line("exec", (&execLine{e}).walk)
 		}
 	}
-	for _, b := range s.names.line {
-		g.line("name", b.walk)
-	}
-	s.ledger.oldestFirst(func(l *ledgerLine) { g.line("late", l.walk) })
 }
 
 // hash is the whole state's hash, for comparing two ways to the same state.
 func (s *state) hash() string {
-	g := &imaging{seq: s.seq, nums: s.nums, next: 1}
-	s.smallLines(g)
+	g := s.newImaging()
 	for !s.step(g, 1000) {
 		g.lines.out = g.lines.out[:0]
 	}
@@ -198,15 +231,14 @@ func (l *ledgerLine) walk(f *fields) {
 	l.lateResult.walk(f)
 }
 
-// taskLine is a task with everything that is durable about it.
+// taskLine is a task with what is durable about it, but for the parts.
 type taskLine struct {
 	slot
 	id, key, typ, exec string
 	retries            int // plus one
 	timeout            time.Duration
 	inputs             task.Values
-	pinned             pinned
-	result, history    string
+	filled             string
 }
 
 // taskLine reads a slot.
@@ -214,8 +246,7 @@ func (s *state) taskLine(i uint32) taskLine {
 	t, spec := s.at(i), s.specOf(i)
 	l := taskLine{
 		slot: *t, id: spec.id, key: spec.key, typ: s.types[t.typ].name, retries: spec.retries + 1, timeout: spec.timeout,
-		inputs: mustParse(spec.inputs), pinned: s.contextOf(i),
-		result: string(s.texts.get(t.result)), history: string(s.texts.get(t.history)),
+		inputs: mustParse(spec.inputs), filled: spec.filled,
 	}
 	if t.exec != 0 {
 		l.exec = s.execs[t.exec].id
@@ -235,6 +266,7 @@ func (l *taskLine) walk(f *fields) {
 	f.num("retries1", &l.retries)
 	f.micros("timeout_us", &l.timeout)
 	f.values("in", &l.inputs)
+	f.str("filled", &l.filled)
 	f.state("state", &l.state)
 	f.class("class", &l.class)
 	f.flag("fresh", &l.fresh)
@@ -257,145 +289,6 @@ func (l *taskLine) walkAttempts(f *fields) {
 	f.u32("tries", &l.tries)
 	f.u32("crashes", &l.crashes)
 	f.u32("stales", &l.stales)
-	l.pinned.walk(f)
-	f.str("result", &l.result)
-	f.str("history", &l.history)
-}
-
-// loadLine takes one line of an image into an empty state.
-func (s *state) loadLine(line string) error {
-	kind, rest, _ := strings.Cut(line, " ")
-	switch kind {
-	case "counters":
-		var l counterLine
-		if err := readFields(rest, l.walk); err != nil {
-			return err
-		}
-		s.counters = l.counters
-	case "key":
-		var l keyLine
-		if err := readFields(rest, l.walk); err != nil {
-			return err
-		}
-		s.keys[l.name] = &l.stateKey
-	case "type":
-		return s.loadType(rest)
-	case "exec":
-		var e executor
-		if err := readFields(rest, (&execLine{&e}).walk); err != nil {
-			return err
-		}
-		*s.execs[s.placeExec(e.id)] = e
-	case "name":
-		var b tomb
-		if err := readFields(rest, b.walk); err != nil {
-			return err
-		}
-		s.names.add(&b)
-	case "late":
-		var l ledgerLine
-		if err := readFields(rest, l.walk); err != nil {
-			return err
-		}
-		s.ledger.add(l)
-	case "task":
-		return s.loadTask(rest)
-	default:
-		return fmt.Errorf("unknown image line %q: written by a newer build?", kind)
-	}
-	return nil
-}
-
-func (s *state) loadType(line string) error {
-	var l typeLine
-	if err := readFields(line, l.walk); err != nil {
-		return err
-	}
-	t := s.types[s.typ(l.name)]
-	t.paused = l.paused
-	if l.text == "" {
-		return nil
-	}
-	u, err := task.ParseUnit(l.text)
-	if err != nil {
-		return fmt.Errorf("unit %s: %w", l.name, err)
-	}
-	t.unit, t.text = &u, l.text
-	return nil
-}
-
-func (s *state) loadTask(line string) error {
-	var l taskLine
-	if err := readFields(line, l.walk); err != nil {
-		return err
-	}
-	if s.find(l.id) != 0 {
-		return fmt.Errorf("task %q stands twice", l.id)
-	}
-	spec := taskSpec{id: l.id, key: l.key, retries: l.retries - 1, timeout: l.timeout, inputs: string(l.inputs.AppendText(nil))}
-	i := s.create(l.id)
-	t := s.at(i)
-	chain := t.chain
-	*t = l.slot
-	t.chain = chain
-	t.typ = s.typ(l.typ)
-	t.spec = s.texts.put(spec.append(nil))
-	t.context = s.texts.put(written(l.pinned.walk))
-	t.result = s.texts.put([]byte(l.result))
-	t.history = s.texts.put([]byte(l.history))
-	if l.exec != "" {
-		x, ok := s.execAt[l.exec]
-		if !ok {
-			return fmt.Errorf("task %q: no executor %q", l.id, l.exec)
-		}
-		t.exec = x
-		s.execs[x].refs++
-	}
-	if l.key != "" {
-		s.names.keys[nameKey{l.typ, l.key}] = l.id
-	}
-	return nil
-}
-
-// linkAll puts loaded tasks into their lists, each in the order that the list
-// has by its nature.
-func (s *state) linkAll() {
-	slots := make([]uint32, 0, s.live)
-	for i := uint32(1); i < s.made; i++ {
-		if s.at(i).num != 0 {
-			slots = append(slots, i)
-		}
-	}
-	slices.SortFunc(slots, func(a, b uint32) int { return cmp.Compare(s.at(a).num, s.at(b).num) })
-	for _, i := range slots {
-		s.push(&s.all, byNum, i)
-	}
-	slices.SortFunc(slots, func(a, b uint32) int { return cmp.Compare(s.at(a).stamp, s.at(b).stamp) })
-	for _, i := range slots {
-		s.push(&s.states[s.at(i).state], byState, i)
-	}
-	slices.SortFunc(slots, func(a, b uint32) int { return cmp.Compare(s.at(a).order, s.at(b).order) })
-	for _, i := range slots {
-		s.linkQueue(i)
-	}
-}
-
-func (s *state) linkQueue(i uint32) {
-	t := s.at(i)
-	switch {
-	case t.state == task.Queued:
-		s.push(&s.types[t.typ].queue, inQueue, i)
-	case t.state.Out():
-		e := s.execs[t.exec]
-		s.push(&e.held, inQueue, i)
-		e.soft.bytes += len(s.texts.get(t.spec))
-		s.types[t.typ].out++
-		if t.fresh {
-			for _, v := range s.contextOf(i).At {
-				s.held[v.Name] = i
-			}
-		}
-	}
 }
 
 // imageContent is snapshot.json's part for people: document 000's snapshot.

@@ -28,9 +28,7 @@ func (l *ledger) newest(n int) *ledgerLine {
 	return &l.lines[(l.next+2*len(l.lines)-1-n)%len(l.lines)]
 }
 
-// oldestFirst calls fn for each line in the order in which they came.
-func (l *ledger) oldestFirst(fn func(*ledgerLine)) {
-	for n := len(l.lines) - 1; n >= 0; n-- {
-		fn(l.newest(n))
-	}
+// copied is all lines in the order in which they came.
+func (l *ledger) copied() []ledgerLine {
+	return append(append(make([]ledgerLine, 0, len(l.lines)), l.lines[l.next:]...), l.lines[:l.next]...)
 }

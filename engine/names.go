@@ -35,7 +35,8 @@ func (b *tomb) walk(f *fields) {
 	f.moment("ended", &b.Ended)
 }
 
-// workHash tells apart submissions that name the same work: type and inputs.
+// workHash tells apart submissions that name the same work: type and the inputs
+// that were given, without what a contract filled in, for contracts change.
 func workHash(typ string, inputs string) string {
 	h := sha256.New()
 	h.Write([]byte(typ))
@@ -48,7 +49,7 @@ func workHash(typ string, inputs string) string {
 func (s *state) bury(i uint32) {
 	spec, t := s.specOf(i), s.at(i)
 	typ := s.types[t.typ].name
-	s.names.add(&tomb{ID: spec.id, Key: spec.key, Type: typ, State: t.state, Work: workHash(typ, spec.inputs), Ended: t.finished})
+	s.names.add(&tomb{ID: spec.id, Key: spec.key, Type: typ, State: t.state, Work: workHash(typ, spec.given()), Ended: t.finished})
 }
 
 func (n *names) add(b *tomb) {
@@ -61,7 +62,7 @@ func (n *names) add(b *tomb) {
 
 // forget drops the oldest count names.
 func (n *names) forget(count int) {
-	if count > len(n.line) {
+	if count < 0 || count > len(n.line) {
 		panic(brokenRule("no name left to forget"))
 	}
 	for _, b := range n.line[:count] {
@@ -70,5 +71,7 @@ func (n *names) forget(count int) {
 			delete(n.keys, nameKey{b.Type, b.Key})
 		}
 	}
-	n.line = append(n.line[:0:0], n.line[count:]...)
+	// What was cut off is freed when the line next grows; an image being taken
+	// may still read it until then.
+	n.line = n.line[count:]
 }

@@ -138,7 +138,8 @@ type submitted struct {
 	Retries   int // plus one; 0: the unit's
 	Timeout   time.Duration
 	Inputs    task.Values
-	Named     bool // somebody chose the id or a key: it is remembered after the end
+	Filled    string // comma list of those that the contract's defaults gave
+	Named     bool   // somebody chose the id or a key: it is remembered after the end
 }
 
 func (*submitted) kind() string { return "task.submit" }
@@ -152,6 +153,7 @@ func (r *submitted) walk(f *fields) {
 	f.num("retries1", &r.Retries)
 	f.micros("timeout_us", &r.Timeout)
 	f.values("in", &r.Inputs)
+	f.str("filled", &r.Filled)
 	f.flag("named", &r.Named)
 }
 

@@ -17,6 +17,7 @@ type state struct {
 	counters
 	types     []*workType // slot.typ is an index; 0 is unused
 	typeAt    map[string]uint32
+	freeTypes []uint32
 	execs     []*executor // slot.exec is an index; 0 is unused
 	execAt    map[string]uint32
 	freeExecs []uint32
@@ -51,6 +52,7 @@ type workType struct {
 	text   string     // the unit's canonical text
 	queue  list
 	out    int // assigned or running
+	refs   int // tasks in memory
 	soft   typeSoft
 }
 
@@ -95,8 +97,9 @@ func (s *state) fold(seq uint64, entry string) (err error) {
 		return fmt.Errorf("record %d: %w", seq, err)
 	}
 	defer func() {
-		if broken, ok := recover().(brokenRule); ok {
-			err = fmt.Errorf("record %d: %s: %s", seq, r.kind(), string(broken))
+		// A number that no rule foresaw is as much a record that does not fit.
+		if broken := recover(); broken != nil {
+			err = fmt.Errorf("record %d: %s: %v", seq, r.kind(), broken)
 		}
 	}()
 	s.apply(wall, r)
@@ -107,17 +110,32 @@ func (s *state) fold(seq uint64, entry string) (err error) {
 // Live that is a bug of ours and ends the program; fold turns it into an error.
 type brokenRule string
 
-func (b brokenRule) Error() string { return "engine: " + string(b) }
+func (b brokenRule) Error() string { return string(b) }
 
 // typ is the number of a task type, made when it is first heard of.
 func (s *state) typ(name string) uint32 {
 	n, ok := s.typeAt[name]
-	if !ok {
-		n = uint32(len(s.types))
-		s.types = append(s.types, &workType{name: name})
-		s.typeAt[name] = n
+	if ok {
+		return n
 	}
+	n = uint32(len(s.types))
+	if last := len(s.freeTypes) - 1; last >= 0 {
+		n = s.freeTypes[last]
+		s.freeTypes = s.freeTypes[:last]
+	} else {
+		s.types = append(s.types, nil)
+	}
+	s.types[n] = &workType{name: name}
+	s.typeAt[name] = n
 	return n
+}
+
+// dropType frees the number of a type that nothing refers to. Nothing durable is
+// lost: a type without contract, pause and tasks is no more than its name.
+func (s *state) dropType(n uint32) {
+	delete(s.typeAt, s.types[n].name)
+	s.types[n] = &workType{} // no name: free
+	s.freeTypes = append(s.freeTypes, n)
 }
 
 // configVersionKey is the state key that counts changes of configuration and
@@ -243,7 +261,10 @@ func (r *submitted) apply(s *state) uint32 {
 	if s.find(r.Task) != 0 {
 		panic(brokenRule(fmt.Sprintf("task %q is there already", r.Task)))
 	}
-	spec := taskSpec{id: r.Task, key: r.Key, retries: r.Retries - 1, timeout: r.Timeout}
+	spec := taskSpec{id: r.Task, key: r.Key, filled: r.Filled, retries: r.Retries - 1, timeout: r.Timeout}
+	if err := spec.check(); err != nil {
+		panic(brokenRule(err.Error()))
+	}
 	spec.inputs = string(r.Inputs.AppendText(nil))
 	i := s.create(r.Task)
 	s.nums++
@@ -252,6 +273,7 @@ func (r *submitted) apply(s *state) uint32 {
 		num: s.nums, submitted: s.wall, notBefore: r.NotBefore, deadline: r.Deadline,
 		spec: s.texts.put(spec.append(nil)), typ: s.typ(r.Type), named: r.Named,
 	}
+	s.types[t.typ].refs++
 	s.push(&s.all, byNum, i)
 	if r.Key != "" {
 		s.names.keys[nameKey{r.Type, r.Key}] = r.Task
@@ -321,9 +343,12 @@ func (r *resulted) apply(s *state) uint32 {
 func (r *failed) apply(s *state) uint32 {
 	i := s.mustHold(r.Task, r.Version)
 	t := s.at(i)
+	if r.Next != task.Retrying && r.Next != task.Queued && r.Next != task.Dead {
+		panic(brokenRule(fmt.Sprintf("task %s fails into %s", r.Task, r.Next)))
+	}
 	s.remember(i, pastAttempt{
 		Attempt: int(t.attempt), Version: t.version, Exec: s.execs[t.exec].id, Class: r.Class, Error: r.Error,
-		Started: t.started, Finished: s.wall, Timing: r.Timing, Outputs: r.Outputs,
+		Started: t.started, Finished: s.wall, Timing: r.Timing, Outputs: r.Outputs, Told: r.Told,
 	})
 	s.enter(i, r.Next)
 	if r.Told {
@@ -353,6 +378,9 @@ func (r *enqueued) apply(s *state) uint32 {
 	t := s.at(i)
 	t.due = 0
 	if r.Fresh {
+		if t.deadline <= s.wall {
+			t.deadline = 0 // it passed: who wants the task nevertheless wants it at any time
+		}
 		t.tries, t.crashes, t.stales, t.finished = 0, 0, 0, 0
 		t.class = task.NoClass
 		s.replace(&t.result, nil)
@@ -363,8 +391,17 @@ func (r *enqueued) apply(s *state) uint32 {
 
 func (r *ended) apply(s *state) uint32 {
 	i := s.mustFind(r.Task)
-	s.enter(i, r.State)
 	t := s.at(i)
+	if !r.State.Terminal() || r.State == task.Succeeded {
+		panic(brokenRule(fmt.Sprintf("task %s ends %s without a result", r.Task, r.State)))
+	}
+	if t.state.Out() {
+		s.remember(i, pastAttempt{
+			Attempt: int(t.attempt), Version: t.version, Exec: s.execs[t.exec].id, Class: r.Class, Error: r.Error,
+			Started: t.started, Finished: s.wall,
+		})
+	}
+	s.enter(i, r.State)
 	t.class, t.due = r.Class, 0
 	s.replace(&t.result, written((&taskResult{Error: r.Error, By: r.By}).walk))
 	return i
@@ -406,6 +443,7 @@ func (r *forgotten) apply(s *state) uint32 {
 		s.pull(&s.states[t.state], byState, i)
 		s.pull(&s.all, byNum, i)
 		s.release(t.exec)
+		s.types[t.typ].refs--
 		s.drop(i)
 	}
 	return 0

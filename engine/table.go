@@ -146,7 +146,7 @@ func (t *table) at(i uint32) *slot { return &t.chunks[i/slotChunk][i%slotChunk] 
 // find is the slot of an id, 0 if there is none.
 func (t *table) find(id string) uint32 {
 	for i := t.ids[maphash.String(t.seed, id)]; i != 0; i = t.at(i).chain {
-		if t.id(i) == id {
+		if string(t.idBytes(i)) == id {
 			return i
 		}
 	}

@@ -1,8 +1,9 @@
 package engine
 
 import (
+	"bytes"
 	"encoding/binary"
-	"errors"
+	"slices"
 	"strings"
 	"time"
 
@@ -13,7 +14,8 @@ import (
 // they are found without reading the rest.
 type taskSpec struct {
 	id, key string
-	retries int // task.Unset: the unit's
+	filled  string // comma list of the inputs that the contract's defaults gave
+	retries int    // task.Unset: the unit's
 	timeout time.Duration
 	inputs  string // canonical text
 }
@@ -21,9 +23,32 @@ type taskSpec struct {
 func (p *taskSpec) append(dst []byte) []byte {
 	dst = append(append(dst, byte(len(p.id))), p.id...)
 	dst = append(append(dst, byte(len(p.key))), p.key...)
+	dst = append(binary.AppendUvarint(dst, uint64(len(p.filled))), p.filled...)
 	dst = binary.AppendVarint(dst, int64(p.retries))
 	dst = binary.AppendVarint(dst, int64(p.timeout))
 	return append(dst, p.inputs...)
+}
+
+// check refuses what append could not write.
+func (p *taskSpec) check() error {
+	if err := task.CheckID(p.id); err != nil {
+		return err
+	}
+	if p.key == "" {
+		return nil
+	}
+	return task.CheckID(p.key)
+}
+
+// given is the canonical text of the inputs without those that were filled in.
+func (p *taskSpec) given() string {
+	if p.filled == "" {
+		return p.inputs
+	}
+	given := slices.DeleteFunc(mustParse(p.inputs), func(v task.Value) bool {
+		return slices.Contains(strings.Split(p.filled, ","), v.Name)
+	})
+	return string(given.AppendText(nil))
 }
 
 // id is a slot's task id, as a copy.
@@ -39,6 +64,9 @@ func (t *table) specOf(i uint32) (p taskSpec) {
 	b := t.texts.get(t.at(i).spec)
 	p.id, b = cutShort(b)
 	p.key, b = cutShort(b)
+	filled, skip := binary.Uvarint(b)
+	b = b[skip:]
+	p.filled, b = string(b[:filled]), b[filled:]
 	retries, n := binary.Varint(b)
 	timeout, m := binary.Varint(b[n:])
 	p.retries, p.timeout = int(retries), time.Duration(timeout)
@@ -77,6 +105,7 @@ type pastAttempt struct {
 	Finished int64
 	Timing   task.Timing
 	Outputs  task.Values // of a result that was refused
+	Told     bool        // its executor said so itself: the same again is a duplicate
 }
 
 func (p *pastAttempt) walk(f *fields) {
@@ -89,6 +118,7 @@ func (p *pastAttempt) walk(f *fields) {
 	f.moment("finished", &p.Finished)
 	walkTiming(f, &p.Timing)
 	f.values("out", &p.Outputs)
+	f.flag("told", &p.Told)
 }
 
 // maxHistory is how many failed attempts of a task are kept in memory; the
@@ -99,7 +129,7 @@ const maxHistory = 20
 // and not its refused outputs if they are long.
 const maxHistoryText = 2000
 
-// remember adds a failed attempt to a slot's history, the oldest falls out.
+// remember adds a failed attempt to a slot's history.
 func (t *table) remember(i uint32, p pastAttempt) {
 	if len(p.Error) > maxHistoryText {
 		p.Error = strings.ToValidUTF8(p.Error[:maxHistoryText], "") + " …"
@@ -107,14 +137,17 @@ func (t *table) remember(i uint32, p pastAttempt) {
 	if p.Outputs.Size() > maxHistoryText {
 		p.Outputs = nil
 	}
+	t.addHistory(i, written(p.walk))
+}
+
+// addHistory adds a line to a slot's history, the oldest falls out.
+func (t *table) addHistory(i uint32, line []byte) {
 	s := t.at(i)
-	old := string(t.texts.get(s.history))
-	if strings.Count(old, "\n") >= maxHistory {
-		_, old, _ = strings.Cut(old, "\n")
+	old := t.texts.get(s.history)
+	if bytes.Count(old, []byte{'\n'}) >= maxHistory {
+		_, old, _ = bytes.Cut(old, []byte{'\n'})
 	}
-	f := fields{out: []byte(old)}
-	p.walk(&f)
-	t.replace(&s.history, append(f.out, '\n'))
+	t.replace(&s.history, append(append(slices.Clone(old), line...), '\n'))
 }
 
 // historyOf reads a slot's failed attempts, oldest first.
@@ -172,8 +205,6 @@ func mustRead(line string, walk func(*fields)) {
 		panic("engine: a text of our own does not read back: " + err.Error())
 	}
 }
-
-var errEmptyLine = errors.New("empty line")
 
 // readFields reads a line of fields, all of it.
 func readFields(line string, walk func(*fields)) error {
