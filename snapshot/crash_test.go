@@ -216,7 +216,7 @@ func TestTornTails(t *testing.T) {
 	}
 	name := "d/" + s.activeName()
 	node := d.names[name]
-	states := 3000
+	states := 3000 * *effort
 	if testing.Short() {
 		states = 300
 	}

@@ -3,6 +3,7 @@ package snapshot
 import (
 	"bytes"
 	"errors"
+	"flag"
 	"fmt"
 	"io"
 	"io/fs"
@@ -17,7 +18,12 @@ import (
 	"testing"
 )
 
+// effort multiplies the number of random states: 20 gives 40,000 damaged middles
+// and 60,000 torn tails.
+var effort = flag.Int("effort", 1, "more random states")
+
 func TestMain(m *testing.M) {
+	flag.Parse()
 	readSize = 4 << 10 // many refills, and fast opens
 	os.Exit(m.Run())
 }

@@ -1,9 +1,13 @@
 package snapshot
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
+	"path/filepath"
+	"strings"
+	"time"
 )
 
 // piece is a run of whole batches inside one segment that checks from its first
@@ -23,11 +27,12 @@ type piece struct {
 // scan is what one segment holds: its good pieces, and what is bad between them.
 type scan struct {
 	candidate
-	size   int64
-	pieces []piece
-	faults []*Damage
-	torn   *torn // only of the newest segment
-	closed bool
+	size     int64
+	pieces   []piece
+	faults   []*Damage
+	torn     *torn // only of the newest segment
+	salvaged bool  // read in spite of its header, which has to be written anew
+	closed   bool
 }
 
 // scanSegment reads all of a segment; after something bad it looks for the next
@@ -36,13 +41,72 @@ func scanSegment(files Files, dir string, c candidate, newest bool) (scan, error
 	s := scan{candidate: c}
 	if c.bad != nil {
 		s.faults = []*Damage{c.bad}
-		return s, nil
+		h, body, err := salvage(files, dir, c.name)
+		if err != nil || h.seg == 0 {
+			return s, err
+		}
+		s.h, s.body, s.salvaged = h, body, true
 	}
-	err := c.walked(files, dir, func(w *walk) error {
+	err := s.walked(files, dir, func(w *walk) error {
 		s.size = w.in.end
 		return s.all(w, newest)
 	})
 	return s, err
+}
+
+// salvage finds what a damaged header said, without prevcrc: number and first
+// entry stand in the file's name too, and the salt follows from the other fields.
+// It counts if the first entry fits; else h.seg is 0.
+func salvage(files Files, dir, name string) (h header, body int64, err error) {
+	f, err := files.Open(filepath.Join(dir, name))
+	if err != nil {
+		return h, 0, fmt.Errorf("read journal: %w", err)
+	}
+	defer f.Close()
+	size, err := f.Size()
+	if err != nil {
+		return h, 0, fmt.Errorf("read journal: %w", err)
+	}
+	b, err := readPart(f, 0, min(size, maxHeader))
+	if err != nil {
+		return h, 0, fmt.Errorf("read %s: %w", name, err)
+	}
+	seg, first, _ := parseSegmentName(name)
+	body = int64(headerEnd(b))
+	for _, salt := range salts(string(b[:body]), seg, first) {
+		w := startWalk(name, f, header{first: first, salt: salt}, body, size)
+		if _, err := w.line(); err == nil {
+			return header{seg: seg, first: first, salt: salt, opened: openedOf(string(b[:body]))}, body, nil
+		}
+	}
+	return h, 0, nil
+}
+
+// headerEnd is behind the newline of the header, or behind where it should be.
+func headerEnd(b []byte) int {
+	const tail = len(" crc=00000000\n")
+	if i := bytes.Index(b, []byte(" crc=")); i >= 0 && i+tail <= len(b) {
+		return i + tail
+	}
+	return bytes.IndexByte(b, '\n') + 1
+}
+
+// salts are the one that stands in the header and the one that should.
+func salts(head string, seg, first uint64) []uint32 {
+	read, _ := parseHex([]byte(behind(head, "salt=", 8)))
+	prev, _ := parseHex([]byte(behind(head, "prevcrc=", 8)))
+	return []uint32{read, newHeader(seg, first, prev, openedOf(head)).salt}
+}
+
+func openedOf(head string) time.Time {
+	t, _ := time.Parse(stamp, behind(head, "opened=", len(stamp)))
+	return t
+}
+
+// behind gives the n bytes after a key, whatever stands around them.
+func behind(s, key string, n int) string {
+	_, v, _ := strings.Cut(s, key)
+	return v[:min(n, len(v))]
 }
 
 func (s *scan) all(w *walk, newest bool) error {
@@ -74,7 +138,7 @@ func (s *scan) all(w *walk, newest bool) error {
 func (s *scan) keep(w *walk, start int64, first uint64) {
 	s.pieces = append(s.pieces, piece{
 		file: s.name, salt: w.salt, from: start, to: w.good, first: first, last: w.last,
-		crc: w.crc, lines: w.last + 1 - first, head: start == s.body && first == s.h.first, tail: true,
+		crc: w.crc, lines: w.last + 1 - first, head: start == s.body && first == s.h.first && !s.salvaged, tail: true,
 	})
 }
 
@@ -167,7 +231,7 @@ func stretches(scans []scan) (out []stretch, breaks []*Damage) {
 // continues reports whether b can be read on from a; d says why not, unless
 // that is a fault inside a, which a has.
 func continues(a, b scan) (ok bool, d *Damage) {
-	if a.bad != nil {
+	if len(a.pieces) == 0 {
 		return false, nil
 	}
 	p := a.pieces[len(a.pieces)-1]
@@ -176,7 +240,7 @@ func continues(a, b scan) (ok bool, d *Damage) {
 		return false, &Damage{File: b.name, Seq: b.h.first, What: fmt.Sprintf("segment %d stands where %d should", b.h.seg, a.h.seg+1)}
 	case !p.tail:
 		return false, nil
-	case p.last+1 != b.h.first || p.crc != b.h.prevCRC:
+	case p.last+1 != b.h.first || p.crc != b.h.prevCRC && !b.salvaged:
 		return false, &Damage{File: b.name, Seq: p.last + 1, What: fmt.Sprintf("does not continue from seq %d of the segment before it", p.last)}
 	}
 	return true, nil

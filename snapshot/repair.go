@@ -39,6 +39,8 @@ type Step struct {
 	File     string
 	From, To int64
 	Seq      uint64
+	prev     uint32 // for Keep: checksum of the line before Seq, if that is kept
+	head     header // for Keep: what the file's header says or should say
 }
 
 func (s Step) String() string {
@@ -112,13 +114,27 @@ func (p *RepairPlan) keep(x *exam, use stretch) {
 		return ok && !inUse[name] && name != x.stub
 	})
 	p.badImages(x)
-	a, z := use.pieces[0], use.pieces[len(use.pieces)-1]
-	if !z.tail && (a.head || len(use.pieces) > 1) {
+	if z := use.pieces[len(use.pieces)-1]; !z.tail && z.head {
 		p.Steps = append(p.Steps, Step{Do: Cut, File: z.file, From: z.to})
 	}
-	if !a.head {
-		p.Steps = append(p.Steps, Step{Do: Keep, File: a.file, From: a.from, To: a.to, Seq: a.first})
+	for i, u := range use.pieces {
+		if !u.head {
+			s := Step{Do: Keep, File: u.file, From: u.from, To: u.to, Seq: u.first, head: x.header(u.file)}
+			if i > 0 {
+				s.prev = use.pieces[i-1].crc
+			}
+			p.Steps = append(p.Steps, s)
+		}
 	}
+}
+
+func (x *exam) header(file string) header {
+	for _, s := range x.scans {
+		if s.name == file {
+			return s.h
+		}
+	}
+	return header{}
 }
 
 // restart plans for an image that no journal goes on from.
@@ -275,10 +291,6 @@ func (s Step) run(files Files, dir, aside string) error {
 // keep writes the part under the name it has now, with the salt it had, and then
 // removes the original, of which a copy is aside.
 func (s Step) keep(files Files, dir, name string) error {
-	c, _, err := readHeader(files, dir, s.File)
-	if err != nil {
-		return err
-	}
 	f, err := files.Open(name)
 	if err != nil {
 		return err
@@ -288,9 +300,10 @@ func (s Step) keep(files Files, dir, name string) error {
 	if err != nil {
 		return err
 	}
-	c.h.first, c.h.prevCRC = s.Seq, 0
-	part := filepath.Join(dir, segmentName(c.h.seg, c.h.first))
-	if err := files.writeAside(part, append(c.h.encode(), data...)); err != nil || part == name {
+	h := s.head
+	h.first, h.prevCRC = s.Seq, s.prev
+	part := filepath.Join(dir, segmentName(h.seg, h.first))
+	if err := files.writeAside(part, append(h.encode(), data...)); err != nil || part == name {
 		return err
 	}
 	return files.Remove(name)
