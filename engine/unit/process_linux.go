@@ -14,39 +14,36 @@ type process struct {
 	pid       int
 	strangers map[int]bool // children of ours that are none of the step's
 	fd        int          // means the process, whatever becomes of its number
-	pipes     [2]int       // stdout and stderr; -1: ended
+	pipes     [2]int       // its stdout and stderr, for us to read
+	ends      [2]int       // their other ends: held open, so that nothing wakes us before the process has ended
 	buf       []byte
 }
 
 // start runs a program in a group of its own, with nothing to read.
-func start(program string, argv, env []string, dir string) (_ *process, err error) {
-	var out, errs [2]int
+func start(program string, argv, env []string, dir string) (*process, error) {
 	null, err := unix.Open(os.DevNull, unix.O_RDONLY|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return nil, &os.PathError{Op: "open", Path: os.DevNull, Err: err}
 	}
 	defer unix.Close(null)
-	if err := unix.Pipe2(out[:], unix.O_CLOEXEC); err != nil {
-		return nil, os.NewSyscallError("pipe", err)
+	p := &process{strangers: children(), fd: -1, pipes: [2]int{-1, -1}, ends: [2]int{-1, -1}, buf: make([]byte, 16<<10)}
+	for i := range p.pipes {
+		var pipe [2]int
+		if err := unix.Pipe2(pipe[:], unix.O_CLOEXEC); err != nil {
+			p.close()
+			return nil, os.NewSyscallError("pipe", err)
+		}
+		p.pipes[i], p.ends[i] = pipe[0], pipe[1]
+		unix.SetNonblock(pipe[0], true)
 	}
-	defer unix.Close(out[1])
-	if err := unix.Pipe2(errs[:], unix.O_CLOEXEC); err != nil {
-		unix.Close(out[0])
-		return nil, os.NewSyscallError("pipe", err)
-	}
-	defer unix.Close(errs[1])
-	p := &process{strangers: children(), fd: -1, pipes: [2]int{out[0], errs[0]}, buf: make([]byte, 16<<10)}
 	sys := ownGroup()
 	sys.PidFD = &p.fd
 	p.pid, err = syscall.ForkExec(program, argv, &syscall.ProcAttr{
-		Dir: dir, Env: env, Files: []uintptr{uintptr(null), uintptr(out[1]), uintptr(errs[1])}, Sys: sys,
+		Dir: dir, Env: env, Files: []uintptr{uintptr(null), uintptr(p.ends[0]), uintptr(p.ends[1])}, Sys: sys,
 	})
 	if err != nil {
 		p.close()
 		return nil, &os.PathError{Op: "start", Path: program, Err: err}
-	}
-	for _, pipe := range p.pipes {
-		unix.SetNonblock(pipe, true)
 	}
 	offerToOOM(p.pid)
 	return p, nil
@@ -57,7 +54,7 @@ func start(program string, argv, env []string, dir string) (_ *process, err erro
 func (p *process) next(longest time.Duration, take func(stderr bool, chunk []byte)) (exited bool) {
 	waits := [3]unix.PollFd{
 		{Fd: int32(p.pipes[0]), Events: unix.POLLIN}, {Fd: int32(p.pipes[1]), Events: unix.POLLIN},
-		{Fd: int32(p.fd), Events: unix.POLLIN}, // negative ones are passed over
+		{Fd: int32(p.fd), Events: unix.POLLIN}, // a negative one is passed over
 	}
 	limit := unix.NsecToTimespec(int64(max(longest, 0)))
 	if n, err := unix.Ppoll(waits[:], &limit, nil); n <= 0 || err != nil {
@@ -71,24 +68,13 @@ func (p *process) next(longest time.Duration, take func(stderr bool, chunk []byt
 	return waits[2].Revents != 0 || p.fd < 0 && p.hasExited()
 }
 
-// read takes one piece from a pipe; false: there is none now, or never again.
+// read takes one piece from a pipe; false: there is none now.
 func (p *process) read(i int, take func(stderr bool, chunk []byte)) bool {
-	if p.pipes[i] < 0 {
-		return false
-	}
 	n, err := unix.Read(p.pipes[i], p.buf)
 	if n > 0 {
 		take(i == 1, p.buf[:n])
-		return true
 	}
-	if err == unix.EINTR {
-		return true
-	}
-	if err != unix.EAGAIN {
-		unix.Close(p.pipes[i])
-		p.pipes[i] = -1
-	}
-	return false
+	return n > 0 || err == unix.EINTR
 }
 
 func (p *process) hasExited() bool {
@@ -124,7 +110,7 @@ func (p *process) finish(take func(stderr bool, chunk []byte)) (exit int, signal
 }
 
 func (p *process) close() {
-	for _, fd := range append(p.pipes[:], p.fd) {
+	for _, fd := range []int{p.pipes[0], p.pipes[1], p.ends[0], p.ends[1], p.fd} {
 		if fd >= 0 {
 			unix.Close(fd)
 		}

@@ -81,9 +81,10 @@ func (r *rig) run() task.Outcome { return r.runFor(context.Background()) }
 func (r *rig) runFor(ctx context.Context) task.Outcome {
 	r.t.Helper()
 	o := Run(ctx, r.job)
+	spare := r.job.Work.spare
 	for _, c := range []claim{r.job.Work.disk, r.job.Work.memory} {
 		left, err := filepath.Glob(filepath.Join(c.dir, "[^.]*"))
-		if err != nil || len(left) > 1 || len(left) == 1 && (left[0] != r.job.Work.folder || !asNew(left[0])) {
+		if err != nil || len(left) > 1 || len(left) == 1 && (left[0] != spare.folder && left[0] != spare.files || !asNew(left[0])) {
 			r.t.Errorf("left in the workplace: %v %v", left, err)
 		}
 	}

@@ -118,8 +118,7 @@ func (a *agent) loop(ctx context.Context) error {
 	timer := time.NewTimer(0)
 	defer timer.Stop()
 	stop, abort := ctx.Done(), a.Abort
-	for {
-		a.now = time.Now()
+	for a.now = time.Now(); ; {
 		a.keepLink()
 		a.startNext()
 		a.sayStarted()
@@ -128,23 +127,27 @@ func (a *agent) loop(ctx context.Context) error {
 			return a.fatal
 		}
 		timer.Reset(a.next().Sub(a.now))
+		var take func()
 		select {
 		case conn := <-a.link.dialed:
-			a.connected(conn)
+			take = func() { a.connected(conn) }
 		case batch := <-a.link.batches:
-			a.take(batch)
+			take = func() { a.take(batch) }
 		case report := <-a.runner.reports:
-			a.report(report)
+			take = func() { a.report(report) }
 		case units := <-a.changed:
-			a.changeUnits(units)
+			take = func() { a.changeUnits(units) }
 		case <-stop:
 			stop = nil
-			a.leave("told to stop")
+			take = func() { a.leave("told to stop") }
 		case <-abort:
 			abort = nil
-			a.leaveAtOnce("told to stop at once")
+			take = func() { a.leaveAtOnce("told to stop at once") }
 		case <-timer.C:
+			take = func() {}
 		}
+		a.now = time.Now()
+		take()
 	}
 }
 
