@@ -13,10 +13,9 @@ var errPower = errors.New("power is cut")
 
 // job is what a controller does with its store, and what it was promised.
 type job struct {
-	acked  uint64 // Append returned
-	asked  uint64 // Append was called
-	image  uint64 // Commit returned
-	pruned bool
+	acked uint64 // Append returned
+	asked uint64 // Append was called
+	image uint64 // Commit returned
 }
 
 // run works until the power goes. The steps cover a start, batches of one line

@@ -103,5 +103,8 @@ func (r *Reader) ReadImage(load func(Image) error, line func([]byte) error) (ok 
 	if err != nil {
 		return false, err
 	}
-	return e.give(r.files, r.dir, r.view, load, line)
+	if err := covers(r.view, e); err != nil || e == nil {
+		return false, err
+	}
+	return true, e.load(r.files, r.dir, load, line)
 }

@@ -74,8 +74,7 @@ func (s *Store) begin(h header) error {
 		return fmt.Errorf("new segment %s: %w", name, err)
 	}
 	y, m, d := h.opened.Date()
-	s.active, s.head, s.count, s.end = f, h, 0, int64(len(head))
-	s.dayEnd = time.Date(y, m, d+1, 0, 0, 0, 0, time.UTC)
+	s.tip = tip{active: f, head: h, end: int64(len(head)), dayEnd: time.Date(y, m, d+1, 0, 0, 0, 0, time.UTC)}
 	s.mu.Lock()
 	s.view.segs = append(slices.Clone(s.view.segs), segment{name: name, h: h, body: s.end})
 	s.view.end = s.end

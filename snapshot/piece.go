@@ -74,7 +74,7 @@ func salvage(files Files, dir, name string) (h header, body int64, err error) {
 	seg, first, _ := parseSegmentName(name)
 	body = int64(headerEnd(b))
 	for _, salt := range salts(string(b[:body]), seg, first) {
-		w := startWalk(name, f, header{first: first, salt: salt}, body, size)
+		w := startWalk(name, header{first: first, salt: salt}, lines{f: f, at: body, end: size})
 		if _, err := w.line(); err == nil {
 			return header{seg: seg, first: first, salt: salt, opened: openedOf(string(b[:body]))}, body, nil
 		}
@@ -175,7 +175,7 @@ func (w *walk) resync(at int64) (*walk, error) {
 		}
 		if i, l := goodLine(b, w.salt); whole && i >= 0 && l.seq == l.batch {
 			start := at + int64(i)
-			n := startWalk(w.name, w.in.f, header{first: l.seq, salt: w.salt}, start, w.in.end)
+			n := startWalk(w.name, header{first: l.seq, salt: w.salt}, lines{f: w.in.f, at: start, end: w.in.end})
 			n.part = true
 			return n, nil
 		}

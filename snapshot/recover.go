@@ -239,7 +239,7 @@ func (seg segment) walked(files Files, dir string, fn func(*walk) error) error {
 	if err != nil {
 		return fmt.Errorf("read journal: %w", err)
 	}
-	return fn(startWalk(seg.name, h, seg.h, seg.body, size))
+	return fn(startWalk(seg.name, seg.h, lines{f: h, at: seg.body, end: size}))
 }
 
 // tail reads to the end and returns what is behind the last whole batch, nil if

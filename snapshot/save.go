@@ -250,18 +250,10 @@ func (s *Store) ReadImage(load func(Image) error, line func([]byte) error) (ok b
 		s.log.Warn("image does not check", "file", name, "err", why)
 		s.forget(name)
 	}
-	return e.give(s.files, s.dir, v, load, line)
-}
-
-// give loads e, which is nil when no image is good, if the journal goes on from it.
-func (e *envelope) give(files Files, dir string, v view, load func(Image) error, line func([]byte) error) (bool, error) {
-	if err := covers(v, e); err != nil {
+	if err := covers(v, e); err != nil || e == nil {
 		return false, err
 	}
-	if e == nil {
-		return false, nil
-	}
-	return true, e.load(files, dir, load, line)
+	return true, e.load(s.files, s.dir, load, line)
 }
 
 // covers checks that the journal goes on where the image, if any, ends.

@@ -91,12 +91,12 @@ type walk struct {
 	closed  bool // the closing line was read
 }
 
-// startWalk reads behind the header line, which ends at from.
-func startWalk(name string, f io.ReaderAt, h header, from, end int64) *walk {
+// startWalk reads the lines of in, which begin behind the header line.
+func startWalk(name string, h header, in lines) *walk {
 	return &walk{
 		name: name, salt: h.salt,
-		in:   lines{f: f, at: from, end: end},
-		next: h.first, last: h.first - 1, crc: h.prevCRC, good: from,
+		in:   in,
+		next: h.first, last: h.first - 1, crc: h.prevCRC, good: in.at,
 	}
 }
 
@@ -203,7 +203,6 @@ type judgement struct {
 	batch  uint64
 	next   uint64 // smallest seq that may come
 	behind int    // offset behind the last good line
-	whole  bool   // the line with '=' was seen
 }
 
 // at looks for a good line that starts at i, also in the middle of what used to

@@ -111,7 +111,7 @@ func FuzzTail(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, b []byte) {
 		b = append(bytes.Clone(head), b...)
-		w := startWalk("f", bytes.NewReader(b), h, int64(len(head)), int64(len(b)))
+		w := startWalk("f", h, lines{f: bytes.NewReader(b), at: int64(len(head)), end: int64(len(b))})
 		torn, err := w.tail()
 		if err != nil {
 			if !errors.Is(err, ErrDamaged) {
@@ -120,7 +120,7 @@ func FuzzTail(f *testing.F) {
 			return
 		}
 		out := bytes.Clone(head)
-		r := startWalk("f", bytes.NewReader(b), h, int64(len(head)), w.good)
+		r := startWalk("f", h, lines{f: bytes.NewReader(b), at: int64(len(head)), end: w.good})
 		for {
 			l, err := r.line()
 			if err != nil {

@@ -181,7 +181,7 @@ func (e *envelope) eachLine(f File, fn func([]byte) error) error {
 	if !bytes.Equal(b, head) {
 		return &Damage{File: e.tasks, What: "header is not that of this image"}
 	}
-	w := startWalk(e.tasks, f, header{first: 1, salt: salt}, int64(len(head)), size)
+	w := startWalk(e.tasks, header{first: 1, salt: salt}, lines{f: f, at: int64(len(head)), end: size})
 	for {
 		l, err := w.line()
 		if err == io.EOF {

@@ -32,14 +32,10 @@ type Store struct {
 	lock  io.Closer
 
 	// Owned by the goroutine that appends.
-	active File
-	head   header    // of the active segment
-	dayEnd time.Time // the active segment is over at this moment
-	count  uint64    // entries in the active segment
-	end    int64     // its durable bytes; nothing is behind them between calls
-	buf    []byte    // the batch being framed
-	spare  spare
-	dead   error // why nothing can be appended any more
+	tip
+	buf   []byte // the batch being framed
+	spare spare
+	dead  error // why nothing can be appended any more
 
 	// mu guards what the appender, readers and the image writer share. It is
 	// held to copy a few words, never during I/O.
@@ -47,6 +43,15 @@ type Store struct {
 	view   view
 	images generations
 	saving bool // an ImageWriter is open
+}
+
+// tip is the segment that is appended to.
+type tip struct {
+	active File
+	head   header
+	dayEnd time.Time // it is over at this moment
+	count  uint64    // entries in it
+	end    int64     // its durable bytes; nothing is behind them between calls
 }
 
 // Open locks the folder, recovers it and starts a new segment. now is the wall

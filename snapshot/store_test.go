@@ -276,7 +276,14 @@ func TestRotation(t *testing.T) {
 	if segments() != 3 {
 		t.Fatalf("day: %d segments", segments())
 	}
-	if _, last := seqs(t, s, 1); last != s.Last() || last != 15 {
+	opened := s.head.opened
+	for range 12 {
+		append1(day.AddDate(0, -1, 0))
+	}
+	if segments() != 4 || s.head.opened.Before(opened) {
+		t.Errorf("%d segments, the newest opened at %v after %v", segments(), s.head.opened, opened)
+	}
+	if _, last := seqs(t, s, 1); last != s.Last() || last != 27 {
 		t.Errorf("read to %d of %d", last, s.Last())
 	}
 	names, _ := list(dir)

@@ -83,7 +83,7 @@ func (v view) readSegment(files Files, dir string, i int, fn func(line) error) e
 			return fmt.Errorf("read journal: %w", err)
 		}
 	}
-	w := startWalk(seg.name, f, seg.h, seg.body, end)
+	w := startWalk(seg.name, seg.h, lines{f: f, at: seg.body, end: end})
 	for {
 		l, err := w.line()
 		if err == io.EOF {
