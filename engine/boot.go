@@ -21,8 +21,7 @@ func (m *machine) boot() {
 	}
 	for x, e := range m.execs {
 		if e != nil && !e.offline {
-			e.soft.why = "did not come back after the controller's restart"
-			m.monoQ.set(due{dueLife, uint32(x)}, m.now.mono+int64(m.lostAfter()))
+			m.silence(uint32(x), "did not come back after the controller's restart", m.lostAfter(e))
 		}
 	}
 }

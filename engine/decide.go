@@ -148,7 +148,9 @@ func (m *machine) decide(a Ask) {
 	case Register:
 		reg, err := m.register(a.Link, c)
 		m.answer(a, reg, err)
-		m.endStale(c.Exec, reg.Stale)
+		if err == nil {
+			m.greet(c.Exec, reg)
+		}
 	case Types:
 		reg, err := m.changeTypes(a.Link, c)
 		m.answer(a, reg, err)

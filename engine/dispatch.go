@@ -2,6 +2,7 @@ package engine
 
 import (
 	"crypto/sha256"
+	"fmt"
 	"strconv"
 	"strings"
 	"time"
@@ -59,6 +60,7 @@ func (m *machine) depth(t *workType) int {
 // noteDuration keeps a type's mean duration, recent attempts counting most.
 func (m *machine) noteDuration(typ uint32, took time.Duration) {
 	soft := &m.types[typ].soft
+	took = max(took, 0)
 	if !soft.known {
 		soft.known, soft.mean = true, took
 		return
@@ -275,7 +277,7 @@ func (m *machine) mayStart(t *workType) bool {
 	return true
 }
 
-// give dispatches the head of a type's queue.
+// give dispatches the head of a type's queue, or ends it if it can't be sent.
 func (m *machine) give(t *workType, e *executor) {
 	i := t.queue.oldest
 	s, spec := m.at(i), m.specOf(i)
@@ -285,6 +287,11 @@ func (m *machine) give(t *workType, e *executor) {
 		StateVersion: m.stateVersion, InputHash: hashText(spec.inputs),
 	}
 	r.Context, r.ContextAt = m.pin(t.unit)
+	if n := r.Context.Size(); n > task.MaxBytes {
+		m.emit(&ended{Task: r.Task, State: task.Dead, Class: task.TooLarge, Error: fmt.Sprintf(
+			"the context keys that its unit wants hold %d bytes, at most %d: keep a path in the state instead", n, task.MaxBytes)})
+		return
+	}
 	m.emit(r)
 	if m.depth(t) == 0 {
 		s.long = true

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"math"
 	"time"
 
 	"apollo11/engine/task"
@@ -69,6 +70,15 @@ func (m *machine) setAttemptEnd(i uint32) {
 	m.setTask(i, true, m.now.mono+int64(limit))
 }
 
+// attemptEnd is when the attempt's time is over.
+func (m *machine) attemptEnd(i uint32) int64 {
+	t := m.at(i)
+	if t.heap == 0 || !t.mono {
+		return m.now.mono
+	}
+	return m.monoQ.entries[t.heap-1].at
+}
+
 // taskDue is called when a task's moment has come.
 func (m *machine) taskDue(i uint32) {
 	t := m.at(i)
@@ -88,22 +98,28 @@ func (m *machine) taskDue(i uint32) {
 // until it says something of it, or goes.
 func (m *machine) attemptDue(i uint32) {
 	t := m.at(i)
-	m.revoke(i, "deadline passed")
+	if late := m.floor + int64(attemptSlack); m.floor != 0 && late > m.now.mono {
+		// The controller slept: the result may wait on the connection.
+		m.setTask(i, true, late)
+		return
+	}
+	m.revoke(i, "deadline passed", never)
 	m.fail(i, failure{class: task.Timeout, text: "no result by the attempt's deadline from executor " + m.execs[t.exec].id, begun: true})
 }
 
-// revoke tells the executor to end what it holds, and counts it as busy with it.
-func (m *machine) revoke(i uint32, reason string) {
+// revoke tells the executor to end what it holds, and counts it as busy with it
+// until it says that it ended, or until a moment.
+func (m *machine) revoke(i uint32, reason string, until int64) {
 	t := m.at(i)
 	e := m.execs[t.exec]
 	id := m.id(i)
-	e.soft.fence(zombie{id, t.version}, m.now.mono)
+	e.soft.fence(zombie{id, t.version}, until)
+	e.soft.busy = max(e.soft.busy, min(until, m.attemptEnd(i)))
 	m.order(e, Revoke{Task: id, Version: t.version, Reason: reason})
 }
 
-// zombieTime is how long a fenced attempt keeps its executor's slot when the
-// executor never says that it ended.
-const zombieTime = 10 * time.Minute
+// never is a moment that does not come.
+const never = math.MaxInt64
 
 // retire forgets what memory need not keep: finished tasks, remembered names,
 // executors long gone.
@@ -119,6 +135,7 @@ func (m *machine) retire() {
 		m.emit(&keysForgotten{Count: n})
 	}
 	m.retireExecs()
+	m.retireTypes()
 }
 
 // overdueTasks is how many finished tasks are over the count, or too old.
@@ -127,10 +144,14 @@ func (m *machine) overdueTasks() int {
 	if n > 0 {
 		return min(n, maxBulk)
 	}
-	if i := m.oldestFinished(); i != 0 && m.at(i).finished < m.now.wall-int64(m.set.RetainAge) {
-		return 1
+	n = 0
+	for _, state := range forgettable {
+		i := m.states[state].oldest
+		for ; i != 0 && n < maxBulk && m.at(i).finished < m.now.wall-int64(m.set.RetainAge); n++ {
+			i = m.at(i).list[byState].newer
+		}
 	}
-	return 0
+	return n
 }
 
 // retireExecs forgets an executor that went offline long ago.
@@ -144,6 +165,27 @@ func (m *machine) retireExecs() {
 		}
 	}
 }
+
+// retireTypes forgets names that tasks once asked for and nobody knows.
+func (m *machine) retireTypes() {
+	if m.turns%256 != 0 || len(m.typeAt) < manyTypes {
+		return
+	}
+	offered := map[string]bool{}
+	for _, e := range m.execs[1:] {
+		for n := 0; e != nil && n < len(e.offers); n++ {
+			offered[e.offers[n].Name] = true
+		}
+	}
+	for n, t := range m.types[1:] {
+		if t.name != "" && t.refs == 0 && t.unit == nil && !t.paused && !offered[t.name] {
+			m.dropType(uint32(n + 1))
+		}
+	}
+}
+
+// manyTypes is how many types may be known before idle names are looked for.
+const manyTypes = 1000
 
 // execMemory is how long an executor without tasks in memory is shown offline.
 const execMemory = time.Hour

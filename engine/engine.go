@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"sync/atomic"
 	"time"
@@ -35,7 +36,7 @@ type Engine struct {
 	entries [][]byte
 	flush   map[Link]struct{}
 	sealAt  int64 // monotonic; 0: nothing to seal
-	sealed  bool  // the turn's only record is a seal
+	sealed  bool  // the turn's first record is a seal
 	imager
 }
 
@@ -68,6 +69,9 @@ func New(o Options) (*Engine, error) {
 		if s, err = recoverState(o.Source, o.Progress); err != nil {
 			return nil, err
 		}
+	}
+	if last := o.Store.Last(); s.seq != last {
+		return nil, fmt.Errorf("%w: the state is of record %d, the journal ends at %d", ErrJournal, s.seq, last)
 	}
 	return &Engine{
 		asks: make(chan []Ask, askBacklog), booted: make(chan struct{}), done: make(chan struct{}),

@@ -1,6 +1,9 @@
 package engine
 
-import "bytes"
+import (
+	"bytes"
+	"errors"
+)
 
 // imageEnd is what the image writer tells the loop when it is done.
 type imageEnd struct {
@@ -97,6 +100,15 @@ func (e *Engine) finishImage() {
 	}
 }
 
+// dropImage ends the image writer when Run ends without it: what was written of
+// the image goes.
+func (e *Engine) dropImage() {
+	if e.ends != nil {
+		close(e.chunks)
+		e.noteImage(<-e.ends)
+	}
+}
+
 // endImage records that an image is on disk.
 func (e *Engine) endImage(end imageEnd) {
 	e.noteImage(end)
@@ -118,7 +130,7 @@ func (e *Engine) noteImage(end imageEnd) {
 // writeImage is the image writer's goroutine: it ends when the description has
 // come, or at the first error.
 func writeImage(w ImageWriter, seq uint64, chunks <-chan []byte, ends chan<- imageEnd) {
-	end := imageEnd{seq: seq}
+	end := imageEnd{seq: seq, err: errNoImage} // unless the description comes
 	for chunk := range chunks {
 		lines, content, last := bytes.Cut(chunk, []byte{0})
 		end.size += len(lines)
@@ -131,14 +143,15 @@ func writeImage(w ImageWriter, seq uint64, chunks <-chan []byte, ends chan<- ima
 		if end.err != nil || last {
 			break
 		}
+		end.err = errNoImage
 	}
 	if end.err != nil {
-		if err := w.Abort(); err != nil {
-			end.err = err
-		}
+		end.err = errors.Join(end.err, w.Abort())
 	}
 	ends <- end
 }
+
+var errNoImage = errors.New("the controller ended first")
 
 func writeLines(w ImageWriter, lines []byte) error {
 	for line := range bytes.Lines(lines) {

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"apollo11/engine/task"
 )
@@ -111,6 +112,8 @@ func (o *overlay) combine(rule *KeyRule, c task.Change) (string, error) {
 	switch {
 	case c.Op == task.Set:
 		return c.Value, nil
+	case rule != nil && rule.Kind == task.Time && c.Op != task.Add:
+		return combineTimes(c, now, there)
 	case isInt(c.Value) && (!there || isInt(now)) && (rule == nil || rule.Kind == task.Int):
 		return combineInts(c, now, there)
 	case rule != nil && rule.Kind != task.Float:
@@ -144,6 +147,22 @@ func combineInts(c task.Change, now string, there bool) (string, error) {
 		}
 	}
 	return strconv.FormatInt(x, 10), nil
+}
+
+// combineTimes keeps the later or the earlier of two moments.
+func combineTimes(c task.Change, now string, there bool) (string, error) {
+	x, err := time.Parse(time.RFC3339Nano, c.Value)
+	if err != nil || !there {
+		return c.Value, err
+	}
+	y, err := time.Parse(time.RFC3339Nano, now)
+	if err != nil {
+		return "", err
+	}
+	if x.After(y) == (c.Op == task.Max) {
+		return c.Value, nil
+	}
+	return now, nil
 }
 
 func combineFloats(c task.Change, now string, there bool) (string, error) {

@@ -1,28 +1,44 @@
 package engine
 
 import (
+	"cmp"
+	"slices"
 	"time"
-
-	"apollo11/engine/task"
 )
 
 // setLife sets the next look at whether an executor is alive.
 func (m *machine) setLife(x uint32) {
-	m.monoQ.set(due{dueLife, x}, m.now.mono+int64(m.lateAfter()))
+	m.monoQ.set(due{dueLife, x}, m.now.mono+int64(m.lateAfter(m.execs[x])))
 }
 
-// lateAfter is the silence that counts as a missed beat.
-func (m *machine) lateAfter() time.Duration { return m.heartbeat() * 3 / 2 }
+// silence starts the time in which an executor without a connection may come
+// back.
+func (m *machine) silence(x uint32, why string, grace time.Duration) {
+	e := m.execs[x]
+	e.soft.silent, e.soft.why, e.soft.grace = m.now.mono, why, grace
+	m.monoQ.set(due{dueLife, x}, m.now.mono+int64(grace))
+}
+
+// lateAfter is the silence that counts as a missed beat of what it was told.
+func (m *machine) lateAfter(e *executor) time.Duration { return m.beat(e) * 3 / 2 }
+
+func (m *machine) beat(e *executor) time.Duration { return cmp.Or(e.soft.beat, m.heartbeat()) }
 
 // lostAfter is the silence that ends an executor: so many beats missed, and the
 // time-out passed.
-func (m *machine) lostAfter() time.Duration {
-	return max(m.set.Timeout, m.heartbeat()*time.Duration(m.set.Misses))
+func (m *machine) lostAfter(e *executor) time.Duration {
+	return max(m.set.Timeout, m.beat(e)*time.Duration(m.set.Misses))
 }
 
-// heard is when an executor was last heard, on the loop's monotonic clock.
+// heard is when an executor was last heard, on the loop's monotonic clock. A
+// protocol 1 executor cannot beat while it works: then its open connection is
+// its life, until the attempt's deadline.
 func (m *machine) heard(e *executor) int64 {
-	return max(m.floor, e.soft.linked, m.mono(e.soft.link.Heard()))
+	heard := max(m.floor, e.soft.linked, m.mono(e.soft.link.Heard()))
+	if e.proto < 2 && e.held.len > 0 {
+		return m.now.mono
+	}
+	return max(heard, min(e.soft.busy, m.now.mono))
 }
 
 // mono places a time read with a monotonic part on the loop's clock.
@@ -36,28 +52,28 @@ func (m *machine) checkLife(x uint32) {
 	}
 	m.dropZombies(x)
 	if e.soft.link == nil {
+		if back := m.floor + int64(m.lostAfter(e)); m.floor > e.soft.silent && back > m.now.mono {
+			m.monoQ.set(due{dueLife, x}, back) // the controller slept: nobody could come back
+			return
+		}
 		m.lose(x, e.soft.why, false)
 		return
 	}
 	heard := m.heard(e)
-	if e.proto < 2 && e.held.len > 0 {
-		// It cannot beat while it works: its open connection is its life.
-		heard = m.now.mono
-	}
 	silence := m.now.mono - heard
 	switch {
-	case silence >= int64(m.lostAfter()):
+	case silence >= int64(m.lostAfter(e)):
 		m.lose(x, "nothing heard for "+time.Duration(silence).Round(time.Second).String(), false)
-	case silence >= int64(m.lateAfter()):
+	case silence >= int64(m.lateAfter(e)):
 		if !e.soft.late {
 			e.soft.late = true
 			m.emit(&beatMissed{Exec: e.id})
 			m.log.Warn("heartbeat missed", "executor", e.id, "silence", time.Duration(silence).Round(time.Millisecond))
 		}
-		m.monoQ.set(due{dueLife, x}, heard+int64(m.lostAfter()))
+		m.monoQ.set(due{dueLife, x}, heard+int64(m.lostAfter(e)))
 	default:
 		e.soft.late = false
-		m.monoQ.set(due{dueLife, x}, heard+int64(m.lateAfter()))
+		m.monoQ.set(due{dueLife, x}, heard+int64(m.lateAfter(e)))
 	}
 }
 
@@ -78,10 +94,10 @@ func (m *machine) disconnected(link Link, c Disconnected) {
 	if err != nil {
 		return
 	}
-	e.soft.link, e.soft.ready, e.soft.silent, e.soft.why = nil, false, m.now.mono, "connection lost: "+c.Reason
+	e.soft.link, e.soft.ready = nil, false
 	m.dropHold(x)
 	m.dirty = append(m.dirty, x)
-	m.monoQ.set(due{dueLife, x}, m.now.mono+int64(m.set.ReconnectGrace))
+	m.silence(x, "connection lost: "+printableCut(c.Reason, 200), m.set.ReconnectGrace)
 }
 
 // leave takes leave of an executor that goes in order: its tasks go back at
@@ -105,16 +121,15 @@ func (m *machine) lose(x uint32, why string, planned bool) {
 	if e.soft.link != nil && !planned {
 		m.order(e, Dismiss{Reason: why})
 	}
-	held := m.heldBy(x)
+	held, ran := m.heldBy(x), m.presumed(x)
 	m.emit(&wentOffline{Exec: e.id, Reason: why})
-	for n, i := range held {
-		begun := n == 0 || m.at(i).state == task.Running
-		switch {
-		case planned && (!begun || m.idempotent(m.at(i).typ)):
-			m.handBack(i, "executor left", m.at(i).deadline != 0)
-		default:
-			m.lost(i, why, begun)
-		}
+	if planned { // counts nothing; but what must not begin twice may have begun
+		once := slices.DeleteFunc(slices.Clone(held), func(i uint32) bool { return m.idempotent(m.at(i).typ) })
+		held = slices.DeleteFunc(held, func(i uint32) bool { return !m.idempotent(m.at(i).typ) })
+		m.giveBack(held, func(i uint32, head bool) { m.handBack(i, "executor left", head) })
+		m.loseAll(once, ran, why)
+	} else {
+		m.loseAll(held, ran, why)
 	}
 	e.soft.link, e.soft.ready, e.soft.zombies = nil, false, nil
 	m.dropHold(x)
@@ -139,11 +154,12 @@ const flapping = 3
 
 // orphansDue gives up on what a protocol 1 executor had before it came back.
 func (m *machine) orphansDue(x uint32) {
-	for n, i := range m.heldBy(x) {
-		if m.at(i).order <= m.execs[x].soft.mark {
-			m.lost(i, "its executor registered anew and did not bring its result", n == 0)
-		}
+	if back := m.floor + int64(m.set.ReconnectGrace); m.floor != 0 && back > m.now.mono {
+		m.monoQ.set(due{dueOrphan, x}, back) // the controller slept
+		return
 	}
+	old := slices.DeleteFunc(m.heldBy(x), func(i uint32) bool { return m.at(i).order > m.execs[x].soft.mark })
+	m.loseAll(old, m.presumed(x), "its executor registered anew and did not bring its result")
 }
 
 // ready notes that a protocol 1 executor waits for a task. One whose task is

@@ -23,6 +23,7 @@ func (e *Engine) Run(ctx context.Context) error {
 	defer close(e.done)
 	e.base = time.Now()
 	e.m.set.base = e.base
+	defer e.dropImage()
 	if err := e.turn(e.clock(), (*machine).boot); err != nil {
 		return err
 	}
@@ -35,7 +36,7 @@ func (e *Engine) Run(ctx context.Context) error {
 		select {
 		case <-ctx.Done():
 			return e.stop()
-		case asks := <-e.asks:
+		case asks := <-e.incoming():
 			e.pending = append(e.pending, asks...)
 		case <-timer.C:
 		case e.toImage() <- e.chunk:
@@ -77,6 +78,14 @@ func (e *Engine) sleepUntil(timer *time.Timer) int64 {
 	}
 	timer.Reset(wait)
 	return e.m.now.mono + int64(wait)
+}
+
+// incoming is the channel of commands while the loop is not behind.
+func (e *Engine) incoming() <-chan []Ask {
+	if len(e.pending) >= turnRecords {
+		return nil
+	}
+	return e.asks
 }
 
 // takeMore takes what else has come, so that one write to disk serves it all.
@@ -139,11 +148,11 @@ func (e *Engine) append(now moment) error {
 	if err := e.store.Append(time.Unix(0, e.m.now.wall), e.entries); err != nil {
 		return fmt.Errorf("%w: %w", ErrJournal, err)
 	}
-	batch.ends, batch.records.out = batch.ends[:0], batch.records.out[:0]
-	if !e.sealed {
+	if alone := e.sealed && len(batch.ends) == 1; !alone {
 		e.sealAt = now.mono + int64(sealAfter)
 	}
 	e.sealed = false
+	batch.ends, batch.records.out = batch.ends[:0], batch.records.out[:0]
 	return nil
 }
 

@@ -52,13 +52,15 @@ func (m *machine) repair(c Repair) (view.Key, error) {
 		return view.Key{}, fmt.Errorf("%w: a repair of %d bytes, at most %d", ErrTooLarge, len(c.Value)+len(c.Key)+len(c.Reason), task.MaxBytes)
 	case c.Delete && now == nil:
 		return view.Key{}, fmt.Errorf("%w: state key %s", ErrNotFound, c.Key)
+	case c.Delete && rule != nil && rule.Required:
+		return view.Key{}, fmt.Errorf("%w: state key %s is required: it can't be deleted", ErrInvalid, c.Key)
 	case !c.Delete && rule != nil:
 		if err := rule.Check(c.Value); err != nil {
 			return view.Key{}, fmt.Errorf("%w: state key %w", ErrInvalid, err)
 		}
 	}
 	if c.Delete || now == nil || now.value != c.Value {
-		m.emit(&repaired{Key: c.Key, Value: c.Value, Delete: c.Delete, Reason: c.Reason, By: c.Actor})
+		m.emit(&repaired{Key: c.Key, Value: c.Value, Delete: c.Delete, Reason: c.Reason, By: cutText(c.Actor, maxActor)})
 	}
 	if c.Delete {
 		return view.Key{Key: c.Key}, nil
@@ -79,9 +81,15 @@ func (d *requeueing) do(m *machine, i uint32) error {
 	if !t.state.May(task.Queued) || !t.state.Terminal() {
 		return fmt.Errorf("is %s: only dead, cancelled and aborted tasks are requeued", t.state)
 	}
-	m.emit(&enqueued{Task: m.id(i), Reason: "requeue", By: d.by, Head: t.deadline != 0, Fresh: true})
+	m.emit(&enqueued{Task: m.id(i), Reason: "requeue", By: cutText(d.by, maxActor), Head: t.deadline > m.now.wall, Fresh: true})
 	return nil
 }
+
+// Bounds of what a person may say in a record that stands once per task.
+const (
+	maxActor  = 128
+	maxReason = 1000
+)
 
 type cancelling struct{ by, reason string }
 
@@ -91,13 +99,13 @@ func (d *cancelling) do(m *machine, i uint32) error {
 		return fmt.Errorf("has ended already: %s", t.state)
 	}
 	if t.state.Out() {
-		m.revoke(i, "cancelled")
+		m.revoke(i, "cancelled", m.attemptEnd(i))
 	}
 	text := "cancelled"
 	if d.reason != "" {
-		text += ": " + d.reason
+		text += ": " + cutText(d.reason, maxReason)
 	}
-	m.emit(&ended{Task: m.id(i), State: task.Cancelled, Class: task.ByPerson, Error: text, By: d.by})
+	m.emit(&ended{Task: m.id(i), State: task.Cancelled, Class: task.ByPerson, Error: text, By: cutText(d.by, maxActor)})
 	return nil
 }
 
@@ -144,7 +152,7 @@ func (m *machine) bulk(a Ask, sel view.Selection, d deed) {
 func (m *machine) pickNamed(j *job) error {
 	var missing []error
 	for _, id := range j.sel.IDs {
-		i, err := m.lookup(id)
+		i, err := m.findNamed(id, maxExamined/len(j.sel.IDs))
 		if err != nil {
 			missing = append(missing, err)
 			continue
@@ -155,6 +163,16 @@ func (m *machine) pickNamed(j *job) error {
 		return fmt.Errorf("%w: no task named", ErrInvalid)
 	}
 	return errors.Join(missing...)
+}
+
+// findNamed is lookup for a command that changes the task: a prefix counts only
+// if every task was looked at.
+func (m *machine) findNamed(id string, most int) (uint32, error) {
+	i, err := m.lookup(id, most)
+	if err == nil && m.live > most && m.id(i) != id {
+		return 0, fmt.Errorf("%w: task %s: with so many tasks, give the whole id", ErrNotFound, task.Printable(id))
+	}
+	return i, err
 }
 
 // work goes on with the first bulk command.
@@ -209,8 +227,10 @@ func (m *machine) firstAfter(num uint64) uint32 {
 func (m *machine) act(j *job) (done bool) {
 	j.answer.Matched = len(j.picked)
 	if j.sel.Count {
-		for _, p := range j.picked[:min(3, len(j.picked))] {
-			j.answer.Samples = append(j.answer.Samples, m.id(p.slot))
+		for _, p := range j.picked {
+			if len(j.answer.Samples) < 3 && m.at(p.slot).num == p.num {
+				j.answer.Samples = append(j.answer.Samples, m.id(p.slot))
+			}
 		}
 		return true
 	}
@@ -223,9 +243,9 @@ func (m *machine) act(j *job) (done bool) {
 		}
 		p := j.picked[j.done]
 		j.done++
-		err := fmt.Errorf("was forgotten")
+		err := errForgotten
 		if m.at(p.slot).num == p.num {
-			err = j.deed.do(m, p.slot)
+			err = m.actOn(j, p.slot)
 		}
 		if err == nil {
 			j.answer.Changed++
@@ -234,4 +254,14 @@ func (m *machine) act(j *job) (done bool) {
 		}
 	}
 	return j.done == len(j.picked)
+}
+
+var errForgotten = errors.New("was forgotten")
+
+// actOn changes one task, if it is still what the command meant.
+func (m *machine) actOn(j *job, i uint32) error {
+	if j.match != nil && !j.match(i) {
+		return fmt.Errorf("is %s now: the selection does not match any more", m.at(i).state)
+	}
+	return j.deed.do(m, i)
 }

@@ -9,15 +9,16 @@ import (
 	"apollo11/engine/view"
 )
 
-// lookup finds a task by id or by a unique prefix of one.
-func (m *machine) lookup(id string) (uint32, error) {
+// lookup finds a task by id, or by the prefix of one that is unique among the
+// newest most tasks.
+func (m *machine) lookup(id string, most int) (uint32, error) {
 	if i := m.find(id); i != 0 {
 		return i, nil
 	}
 	var found []string
 	var last uint32
 	i := m.all.newest
-	for range maxExamined {
+	for range most {
 		if i == 0 || id == "" || len(found) > 3 {
 			break
 		}
@@ -42,15 +43,17 @@ func (m *machine) lookup(id string) (uint32, error) {
 func (m *machine) matcher(q view.Query) (func(uint32) bool, error) {
 	var states uint16
 	for _, s := range q.States {
+		if _, err := task.ParseState(s.String()); err != nil {
+			return nil, fmt.Errorf("%w: %w", ErrInvalid, err)
+		}
 		states |= 1 << s
 	}
-	typ, typKnown := m.typeAt[q.Type]
 	newest := m.now.wall - int64(q.Older)
 	return func(i uint32) bool {
 		t := m.at(i)
 		switch {
 		case states != 0 && states&(1<<t.state) == 0:
-		case q.Type != "" && (!typKnown || t.typ != typ):
+		case q.Type != "" && m.types[t.typ].name != q.Type:
 		case q.Older > 0 && t.submitted > newest:
 		case q.Error != "" && !m.errorHas(i, q.Error):
 		default:

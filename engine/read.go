@@ -102,6 +102,9 @@ func (m *machine) viewExec(e *executor) view.Executor {
 func (m *machine) queues() []view.Queue {
 	var rows []view.Queue
 	for _, t := range m.types[1:] {
+		if t.name == "" {
+			continue
+		}
 		row := view.Queue{
 			Type: t.name, Queued: int64(t.queue.len), Out: int64(t.out), Limit: int64(m.set.Limits[t.name]),
 			Paused: t.paused, Executors: int64(t.soft.offering),
@@ -135,7 +138,7 @@ func (m *machine) viewTask(i uint32) view.Task {
 
 // detail is all that memory has of a task.
 func (m *machine) detail(id string) (*view.Detail, error) {
-	i, err := m.lookup(id)
+	i, err := m.lookup(id, maxExamined)
 	if err != nil {
 		return nil, err
 	}

@@ -18,11 +18,14 @@ type execSoft struct {
 	late     bool             // a beat was missed
 	linked   int64            // when it registered
 	mark     int64            // newest queue position then: what it holds up to it is from before
+	beat     time.Duration    // what it was told of heartbeats; 0: not registered since the start
 	silent   int64            // when it was disconnected, or the controller started
+	grace    time.Duration    // to come back from then on
 	answered int64            // its last result
+	busy     int64            // protocol 1: until when a fenced attempt excuses its silence
 	bytes    int              // of the tasks it holds
 	long     int              // tasks it holds that nothing may wait behind
-	zombies  map[zombie]int64 // fenced attempts it may still work on: until when
+	zombies  map[zombie]int64 // fenced attempts it may still work on: until when that is believed
 	progress progressNote
 	why      string // of being silent
 	losses   int    // times it was lost since the start
@@ -46,9 +49,14 @@ type progressNote struct {
 func (e *executor) load() int { return e.held.len + len(e.soft.zombies) }
 
 func (m *machine) forgetZombie(x uint32, id string, v task.Version) {
-	if e := m.execs[x]; len(e.soft.zombies) > 0 {
-		delete(e.soft.zombies, zombie{id, v})
-		m.dirty = append(m.dirty, x)
+	e := m.execs[x]
+	if len(e.soft.zombies) == 0 {
+		return
+	}
+	delete(e.soft.zombies, zombie{id, v})
+	m.dirty = append(m.dirty, x)
+	if len(e.soft.zombies) == 0 {
+		e.soft.busy = 0
 	}
 }
 
@@ -75,10 +83,39 @@ func checkRegister(c Register) error {
 	if c.Exec == "" || len(c.Exec) > 128 || task.Printable(c.Exec) != c.Exec {
 		return fmt.Errorf("%w: executor_id %q: want 1 to 128 printable bytes", ErrInvalid, task.Printable(c.Exec))
 	}
-	for _, name := range c.Types {
+	if len(c.Running) > maxPresented {
+		return fmt.Errorf("%w: %d running tasks presented, at most %d", ErrTooLarge, len(c.Running), maxPresented)
+	}
+	for name, text := range map[string]string{"instance": c.Instance, "host": c.Host, "build": c.Build} {
+		if len(text) > maxAbout {
+			return fmt.Errorf("%w: %s of %d bytes, at most %d", ErrTooLarge, name, len(text), maxAbout)
+		}
+	}
+	return checkOffer(c.Types, c.Units)
+}
+
+// Bounds of what an executor may say of itself at once: it has to fit a batch.
+const (
+	maxPresented  = 4 * maxDepth // tasks it holds
+	maxAbout      = 256          // bytes of a text
+	maxOffered    = 500          // types
+	maxOfferBytes = maxCommandBytes / 2
+)
+
+func checkOffer(types []string, units []task.Unit) error {
+	size := 0
+	for _, name := range types {
 		if err := task.CheckType(name); err != nil {
 			return fmt.Errorf("%w: %w", ErrInvalid, err)
 		}
+		size += len(name) + 100
+	}
+	for i := range units {
+		size += escapedSize(string(units[i].AppendText(nil)))
+	}
+	if len(types) > maxOffered || len(units) > maxOffered || size > maxOfferBytes {
+		return fmt.Errorf("%w: %d types, %d contracts of %d bytes: at most %d, %d bytes", ErrTooLarge,
+			len(types), len(units), size, maxOffered, maxOfferBytes)
 	}
 	return nil
 }
@@ -103,7 +140,7 @@ func (m *machine) admit(link Link, c Register) (x uint32, same bool) {
 	})
 	x = m.execAt[c.Exec]
 	e := m.execs[x]
-	e.soft.link, e.soft.ready, e.soft.linked, e.soft.why = link, false, m.now.mono, ""
+	e.soft.link, e.soft.ready, e.soft.linked, e.soft.why, e.soft.busy = link, false, m.now.mono, "", 0
 	e.soft.answered, e.soft.mark, e.soft.late = m.now.mono, m.tail, false
 	m.dropHold(x)
 	return x, same
@@ -119,8 +156,9 @@ func (m *machine) presentOffers(x uint32, types []string) task.Values {
 }
 
 // registered is the answer to a register or a change of types.
-func (m *machine) registered(*executor) Registered {
-	return Registered{Epoch: m.epoch, StateVersion: m.stateVersion, ConfigVersion: m.configVersion, Heartbeat: m.heartbeat()}
+func (m *machine) registered(e *executor) Registered {
+	e.soft.beat = m.heartbeat()
+	return Registered{Epoch: m.epoch, StateVersion: m.stateVersion, ConfigVersion: m.configVersion, Heartbeat: e.soft.beat}
 }
 
 // slowBeats is the number of executors above which they are told to beat half as
@@ -159,34 +197,51 @@ func (m *machine) reconcile(x uint32, c Register, same bool) (kept, stale []Held
 			stale = append(stale, h)
 		}
 	}
-	for n, i := range m.heldBy(x) {
-		switch {
-		case presented[i]:
-		case same:
+	missing := slices.DeleteFunc(m.heldBy(x), func(i uint32) bool { return presented[i] })
+	if same {
+		for _, i := range slices.Backward(missing) { // so that they stand at the head as before
 			m.handBack(i, "never arrived", true)
-		default:
-			m.lost(i, "its executor was restarted", n == 0 || m.at(i).state == task.Running)
 		}
+		return kept, stale
 	}
+	m.loseAll(missing, m.presumed(x), "its executor was restarted")
 	return kept, stale
 }
 
-// endStale cancels what an executor presented and should not have; it is told
-// after it was told that it is registered.
-func (m *machine) endStale(id string, stale []Held) {
-	for _, h := range stale {
-		e := m.execs[m.execAt[id]]
-		e.soft.fence(zombie{h.Task, h.Version}, m.now.mono)
+// presumed is the task that an executor is known, or else presumed, to run: it
+// runs one at a time, in order.
+func (m *machine) presumed(x uint32) uint32 {
+	held := m.heldBy(x)
+	for _, i := range held {
+		if m.at(i).state == task.Running {
+			return i
+		}
+	}
+	if len(held) == 0 {
+		return 0
+	}
+	return held[0]
+}
+
+// greet orders what a registered executor has to do beside its work, after it
+// was told that it is registered: end what it should not have, and drain still.
+func (m *machine) greet(id string, reg Registered) {
+	e := m.execs[m.execAt[id]]
+	for _, h := range reg.Stale {
+		e.soft.fence(zombie{h.Task, h.Version}, m.now.mono+int64(undeclaredAttempt))
 		m.order(e, Revoke{Task: h.Task, Version: h.Version, Reason: "not yours any more"})
+	}
+	if e.draining {
+		m.order(e, DrainOrder{Reason: "drained by an operator"})
 	}
 }
 
 // fence counts an attempt that nobody waits for as work of its executor.
-func (x *execSoft) fence(z zombie, now int64) {
+func (x *execSoft) fence(z zombie, until int64) {
 	if x.zombies == nil {
 		x.zombies = map[zombie]int64{}
 	}
-	x.zombies[z] = now + int64(zombieTime)
+	x.zombies[z] = until
 }
 
 // heldBy is the slots of what an executor holds, oldest dispatch first.
@@ -198,9 +253,31 @@ func (m *machine) heldBy(x uint32) []uint32 {
 	return all
 }
 
-// lost gives up a dispatch whose executor is gone.
-func (m *machine) lost(i uint32, why string, begun bool) {
-	m.fail(i, failure{class: task.ExecutorLost, text: why, begun: begun})
+// loseAll gives up dispatches whose executor is gone, oldest first. Only the one
+// that ran counts a crash; what must not begin twice is never said not to have.
+func (m *machine) loseAll(held []uint32, ran uint32, why string) {
+	m.giveBack(held, func(i uint32, head bool) {
+		if i != ran && m.at(i).state != task.Running && m.idempotent(m.at(i).typ) {
+			m.handBack(i, why, head)
+			return
+		}
+		m.fail(i, failure{class: task.ExecutorLost, text: why, begun: true})
+	})
+}
+
+// giveBack calls back for each task in an order that leaves them in the queue as
+// they were: what goes to the head goes there last first.
+func (m *machine) giveBack(held []uint32, back func(i uint32, head bool)) {
+	for _, i := range slices.Backward(held) {
+		if m.at(i).deadline != 0 {
+			back(i, true)
+		}
+	}
+	for _, i := range held {
+		if t := m.at(i); t.deadline == 0 {
+			back(i, false)
+		}
+	}
 }
 
 // offer records what an executor offers, contract by contract. A newcomer whose
@@ -238,9 +315,15 @@ func textHash(text string) string { return workHash("unit", text) }
 func (m *machine) declare(x uint32, u *task.Unit) (difference string) {
 	text := string(u.AppendText(nil))
 	t := m.types[m.typ(u.Name)]
-	switch {
-	case t.text == text:
+	if t.text == text {
 		return ""
+	}
+	_, err := task.ParseUnit(text)
+	switch {
+	case err != nil:
+		return cutText(err.Error(), maxReason)
+	case len(text) > task.MaxBytes:
+		return fmt.Sprintf("a contract of %d bytes, at most %d", len(text), task.MaxBytes)
 	case t.unit != nil && m.offeredByOthers(x, u.Name) && !m.offers(x, u.Name):
 		return firstDifference(t.text, text)
 	}
@@ -293,10 +376,8 @@ func (m *machine) changeTypes(link Link, c Types) (Registered, error) {
 	if err != nil {
 		return Registered{}, err
 	}
-	for _, name := range c.Add {
-		if err := task.CheckType(name); err != nil {
-			return Registered{}, fmt.Errorf("%w: %w", ErrInvalid, err)
-		}
+	if err := checkOffer(c.Add, c.Units); err != nil {
+		return Registered{}, err
 	}
 	// Contracts first, while the executor still counts as one that offers the type.
 	refused := map[string]string{}

@@ -3,6 +3,7 @@ package engine
 import (
 	"encoding/hex"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -72,12 +73,28 @@ func (m *machine) succeed(i uint32, o *task.Outcome) Applied {
 	if err != nil {
 		return m.reject(i, o, task.StateRejected, err)
 	}
+	if n := entryBytes(outputs, set); n > maxEntryBytes {
+		return m.reject(i, o, task.OutputInvalid, fmt.Errorf("with what they make of the state, outputs take %d bytes in the journal, at most %d: hand over a path instead", n, maxEntryBytes))
+	}
 	t := m.at(i)
 	m.emit(&resulted{
 		Task: o.Task, Version: t.version, Exec: m.execs[t.exec].id, Outputs: outputs, OutputHash: outputs.Hash(),
 		Timing: o.Timing, Set: set, Del: strings.Join(del, ","), StateVersion: m.stateVersion + uint64(len(set)+len(del)),
 	})
 	return Applied{StateVersion: m.stateVersion}
+}
+
+// maxEntryBytes bounds one record, under the line of 1 MiB that a journal takes.
+const maxEntryBytes = 900 << 10
+
+// entryBytes is an upper bound of what sets of values take in a record.
+func entryBytes(sets ...task.Values) (n int) {
+	for _, values := range sets {
+		for _, v := range values {
+			n += len(v.Name) + escapedSize(v.Value) + 2
+		}
+	}
+	return n
 }
 
 // checkOutcome holds a success against the unit's contract and its context.
@@ -125,7 +142,19 @@ func (m *machine) staleKey(i uint32) string {
 // reject ends an attempt whose success is not accepted.
 func (m *machine) reject(i uint32, o *task.Outcome, class task.Class, why error) Applied {
 	m.fail(i, failure{class: class, text: why.Error(), outcome: o})
-	return Applied{Verdict: Rejected, Reason: class.String() + ": " + why.Error(), StateVersion: m.stateVersion}
+	return Applied{Verdict: Rejected, Reason: class.String() + ": " + cutText(why.Error(), maxErrorText), StateVersion: m.stateVersion}
+}
+
+// maxErrorText bounds an attempt's error in the journal: what a unit printed is
+// in its log.
+const maxErrorText = 8 << 10
+
+// cutText keeps the beginning of a text that is longer than most bytes.
+func cutText(s string, most int) string {
+	if len(s) > most {
+		s = strings.ToValidUTF8(s[:most], "") + "…"
+	}
+	return s
 }
 
 // failure is what an attempt is failed for.
@@ -140,12 +169,12 @@ type failure struct {
 func (m *machine) fail(i uint32, f failure) {
 	t := m.at(i)
 	r := &failed{
-		Task: m.id(i), Version: t.version, Exec: m.execs[t.exec].id, Class: f.class, Error: f.text,
-		Tries: t.tries, Crashes: t.crashes, Stales: t.stales, Head: t.deadline != 0, Exit: 0,
+		Task: m.id(i), Version: t.version, Exec: m.execs[t.exec].id, Class: f.class, Error: cutText(f.text, maxErrorText),
+		Tries: t.tries, Crashes: t.crashes, Stales: t.stales, Head: t.deadline != 0,
 	}
 	if f.outcome != nil {
 		r.Told = true
-		r.Timing, r.Exit, r.Signal = f.outcome.Timing, f.outcome.Exit, f.outcome.Signal
+		r.Timing, r.Exit, r.Signal = f.outcome.Timing, f.outcome.Exit, cutText(f.outcome.Signal, 32)
 		if f.class == task.StateRejected || f.class == task.StaleContext || f.class == task.OutputInvalid {
 			r.Outputs = keepable(f.outcome.Outputs)
 		}
@@ -174,6 +203,9 @@ func keepable(outputs task.Values) task.Values {
 func (m *machine) follow(i uint32, r *failed, f failure) {
 	t := m.at(i)
 	r.Next = task.Dead
+	if r.Class != task.StaleContext {
+		r.Stales = 0 // only those in a row count
+	}
 	switch {
 	case r.Class == task.ExecutorLost && f.begun && !m.idempotent(t.typ):
 		// It may have had its effect: a person decides.
@@ -188,7 +220,7 @@ func (m *machine) follow(i uint32, r *failed, f failure) {
 		}
 		r.Next = task.Queued
 	case r.Class == task.StaleContext:
-		if r.Stales++; r.Stales < maxStales {
+		if r.Stales++; r.Stales < maxStales && m.idempotent(t.typ) {
 			r.Next = task.Queued
 		}
 	case r.Class.UsesRetry():
@@ -225,14 +257,16 @@ func (m *machine) retries(i uint32) int {
 // lateAnswer drops a result that does not count, into the ledger or, if it is
 // the one that was applied already, silently.
 func (m *machine) lateAnswer(i uint32, e *executor, o *task.Outcome) Applied {
-	if i != 0 && o.Version != 0 && m.at(i).applied == o.Version {
+	if i != 0 && o.Version != 0 && (m.at(i).applied == o.Version || m.toldBefore(i, o.Version)) {
 		m.repeats++
 		return Applied{Verdict: Duplicate, StateVersion: m.stateVersion}
 	}
 	r := &lateResult{Task: printableCut(o.Task, 128), Version: o.Version, Exec: e.id, Reason: "unknown", Effect: effectOf(o)}
 	if i != 0 {
 		t := m.at(i)
-		r.Current, r.Reason = t.version, lateReason(t)
+		if r.Reason = lateReason(t, o.Version); t.state.Out() {
+			r.Current = t.version
+		}
 	} else if gone := m.names.gone[o.Task]; gone != nil {
 		r.Reason = gone.State.String()
 	}
@@ -244,9 +278,16 @@ func (m *machine) lateAnswer(i uint32, e *executor, o *task.Outcome) Applied {
 	return Applied{Verdict: Stale, Reason: r.Reason, StateVersion: m.stateVersion}
 }
 
-func lateReason(t *slot) string {
+// toldBefore reports whether a failed attempt's own result was applied.
+func (m *machine) toldBefore(i uint32, v task.Version) bool {
+	return slices.ContainsFunc(m.historyOf(i), func(p pastAttempt) bool { return p.Version == v && p.Told })
+}
+
+func lateReason(t *slot, v task.Version) string {
 	switch {
-	case t.state.Out():
+	case v == 0 || v > t.version || v == t.version && t.state.Out():
+		return "unknown" // never sent to who says so
+	case t.state.Out() || t.state == task.Succeeded:
 		return "superseded"
 	case t.state == task.Queued || t.state == task.Retrying:
 		return "returned"
@@ -269,12 +310,7 @@ func effectOf(o *task.Outcome) string {
 	return printableCut(strings.Join(parts, " "), 500)
 }
 
-func printableCut(s string, most int) string {
-	if len(s) > most {
-		s = strings.ToValidUTF8(s[:most], "") + "…"
-	}
-	return task.Printable(s)
-}
+func printableCut(s string, most int) string { return task.Printable(cutText(s, most)) }
 
 // returned takes a task back that its executor did not start.
 func (m *machine) returned(link Link, c Returned) (Applied, error) {

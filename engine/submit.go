@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"strings"
 	"time"
 
 	"apollo11/engine/task"
@@ -15,7 +16,7 @@ func (m *machine) submit(c Submit) ([]view.Submitted, error) {
 	if err := m.mayTakeWork(c); err != nil {
 		return nil, err
 	}
-	batch := intake{m: m, ids: map[string]*submitted{}, keys: map[nameKey]string{}}
+	batch := intake{m: m, ids: map[string]view.Submitted{}, works: map[string]string{}, keys: map[nameKey]string{}}
 	var faults []SubmitFault
 	for i := range c.Specs {
 		if err := batch.add(&c.Specs[i]); err != nil {
@@ -56,40 +57,51 @@ type intake struct {
 	m       *machine
 	records []*submitted
 	answers []view.Submitted
-	ids     map[string]*submitted // chosen in this submission
+	ids     map[string]view.Submitted // of this submission
+	works   map[string]string         // id: workHash
 	keys    map[nameKey]string
 	bytes   int
 	given   uint64 // ids given so far
 }
 
 func (b *intake) add(spec *task.Spec) error {
-	r, warning, err := b.m.accept(spec)
+	inputs, err := b.m.checkSpec(spec)
 	if err != nil {
+		return fmt.Errorf("%w: %w", ErrInvalid, err)
+	}
+	// Before it is held against the present contract: the same submission again
+	// is the same work, whatever became of the contract.
+	if done, err := b.known(spec, inputs); done || err != nil {
 		return err
 	}
-	if done, err := b.known(r); done || err != nil {
+	r, err := b.m.accept(spec, inputs)
+	if err != nil {
 		return err
 	}
 	if r.Task == "" {
 		r.Task = b.newID()
 	}
-	b.ids[r.Task] = r
+	answer := view.Submitted{ID: r.Task, State: r.State, Warning: b.m.warnType(r.Type)}
+	if r.Named {
+		b.ids[r.Task], b.works[r.Task] = answer, workHash(r.Type, string(inputs.AppendText(nil)))
+	}
 	if r.Key != "" {
 		b.keys[nameKey{r.Type, r.Key}] = r.Task
 	}
 	b.bytes += recordBytes(r)
 	b.records = append(b.records, r)
-	b.answers = append(b.answers, view.Submitted{ID: r.Task, State: r.State, Warning: warning})
+	b.answers = append(b.answers, answer)
 	return nil
 }
 
 // known answers a submission of work that was named before.
-func (b *intake) known(r *submitted) (bool, error) {
-	id := r.Task
-	if id == "" && r.Key != "" {
-		if id = b.keys[nameKey{r.Type, r.Key}]; id == "" {
-			id = b.m.names.keys[nameKey{r.Type, r.Key}]
-		}
+func (b *intake) known(spec *task.Spec, inputs task.Values) (bool, error) {
+	id, byKey := spec.ID, b.byKey(spec)
+	switch {
+	case id == "":
+		id = byKey
+	case byKey != "" && byKey != id:
+		return true, fmt.Errorf("%w: key %s names task %s already, not %s", ErrConflict, spec.Key, byKey, id)
 	}
 	if id == "" {
 		return false, nil
@@ -98,21 +110,33 @@ func (b *intake) known(r *submitted) (bool, error) {
 	if !ok {
 		return false, nil
 	}
-	if work != workHash(r.Type, string(r.Inputs.AppendText(nil))) {
+	if work != workHash(spec.Type, string(inputs.AppendText(nil))) {
 		return true, fmt.Errorf("%w: %s names other work already: another type or other inputs", ErrConflict, id)
 	}
 	b.answers = append(b.answers, view.Submitted{ID: id, State: state, Existed: true})
 	return true, nil
 }
 
+// byKey is the task that the spec's key names already.
+func (b *intake) byKey(spec *task.Spec) string {
+	if spec.Key == "" {
+		return ""
+	}
+	key := nameKey{spec.Type, spec.Key}
+	if id := b.keys[key]; id != "" {
+		return id
+	}
+	return b.m.names.keys[key]
+}
+
 // work is what an id names already: in this submission, in memory, or remembered.
 func (b *intake) work(id string) (hash string, state task.State, ok bool) {
-	if r := b.ids[id]; r != nil {
-		return workHash(r.Type, string(r.Inputs.AppendText(nil))), r.State, true
+	if here, ok := b.ids[id]; ok {
+		return b.works[id], here.State, true
 	}
 	if i := b.m.find(id); i != 0 {
-		t := b.m.at(i)
-		return workHash(b.m.types[t.typ].name, b.m.specOf(i).inputs), t.state, true
+		t, spec := b.m.at(i), b.m.specOf(i)
+		return workHash(b.m.types[t.typ].name, spec.given()), t.state, true
 	}
 	if gone := b.m.names.gone[id]; gone != nil {
 		return gone.Work, gone.State, true
@@ -135,20 +159,20 @@ func (b *intake) newID() string {
 	}
 }
 
-// accept holds one spec against every rule and fills in what follows from them.
-func (m *machine) accept(spec *task.Spec) (*submitted, string, error) {
-	if err := m.checkSpec(spec); err != nil {
-		return nil, "", fmt.Errorf("%w: %w", ErrInvalid, err)
-	}
-	if n := spec.Inputs.Size(); n > task.MaxBytes {
-		return nil, "", fmt.Errorf("%w: inputs of %d bytes, at most %d: hand over a path instead", ErrTooLarge, n, task.MaxBytes)
-	}
-	inputs, err := m.checkInputs(spec)
+// accept holds one spec against its type's contract, and fills in what follows.
+func (m *machine) accept(spec *task.Spec, given task.Values) (*submitted, error) {
+	inputs, filled, err := m.fill(spec.Type, given)
 	if err != nil {
-		return nil, "", fmt.Errorf("%w: %w", ErrInvalid, err)
+		return nil, fmt.Errorf("%w: %w", ErrInvalid, err)
+	}
+	if n := inputs.Size(); n > task.MaxBytes {
+		return nil, fmt.Errorf("%w: inputs of %d bytes, at most %d: hand over a path instead", ErrTooLarge, n, task.MaxBytes)
+	}
+	if err := m.checkTime(spec); err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrInvalid, err)
 	}
 	r := &submitted{
-		Task: spec.ID, Type: spec.Type, Key: spec.Key, State: task.Queued, Retries: spec.Retries + 1,
+		Task: spec.ID, Type: spec.Type, Key: spec.Key, State: task.Queued, Retries: spec.Retries + 1, Filled: filled,
 		Timeout: spec.Timeout.Truncate(time.Microsecond), Inputs: inputs, Named: spec.ID != "" || spec.Key != "",
 	}
 	if !spec.Deadline.IsZero() {
@@ -157,13 +181,15 @@ func (m *machine) accept(spec *task.Spec) (*submitted, string, error) {
 	if !spec.NotBefore.IsZero() && wallOf(spec.NotBefore) > m.now.raw {
 		r.State, r.NotBefore = task.Scheduled, wallOf(spec.NotBefore)
 	}
-	return r, m.warnType(spec.Type), nil
+	return r, nil
 }
 
 // wallOf cuts a time to what records keep.
 func wallOf(t time.Time) int64 { return t.Truncate(time.Microsecond).UnixNano() }
 
-func (m *machine) checkSpec(spec *task.Spec) error {
+// checkSpec holds a spec against what is the same for all types, and sorts its
+// inputs.
+func (m *machine) checkSpec(spec *task.Spec) (task.Values, error) {
 	faults := []error{task.CheckType(spec.Type)}
 	if spec.ID != "" {
 		faults = append(faults, task.CheckID(spec.ID))
@@ -178,32 +204,53 @@ func (m *machine) checkSpec(spec *task.Spec) error {
 			faults = append(faults, fmt.Errorf("input %s: the name belongs to the protocol, choose another", v.Name))
 		}
 	}
-	if spec.Retries < task.Unset || spec.Retries > 1000 {
-		faults = append(faults, fmt.Errorf("retries %d: want 0 to 1000", spec.Retries))
+	if spec.Retries < task.Unset || spec.Retries > task.MaxRetries {
+		faults = append(faults, fmt.Errorf("retries %d: want 0 to %d", spec.Retries, task.MaxRetries))
 	}
-	if spec.Timeout < 0 {
-		faults = append(faults, fmt.Errorf("timeout %s is negative", spec.Timeout))
+	if spec.Timeout < 0 || spec.Timeout > task.LongestStep {
+		faults = append(faults, fmt.Errorf("timeout %s: want 0s to %s", spec.Timeout, task.LongestStep))
 	}
-	if !spec.Deadline.IsZero() {
-		if wallOf(spec.Deadline) <= m.now.raw {
-			faults = append(faults, fmt.Errorf("deadline %s has passed", spec.Deadline.Format(time.RFC3339)))
-		} else if spec.Deadline.Before(spec.NotBefore) {
-			faults = append(faults, errors.New("the deadline is before the time to start"))
-		}
-	}
-	return errors.Join(faults...)
-}
-
-func (m *machine) checkInputs(spec *task.Spec) (task.Values, error) {
 	inputs, err := task.NewValues(spec.Inputs)
 	if err != nil {
-		return nil, fmt.Errorf("input %w", err)
+		faults = append(faults, fmt.Errorf("input %w", err))
 	}
-	n, ok := m.typeAt[spec.Type]
+	return inputs, errors.Join(faults...)
+}
+
+// checkTime holds a new task's times against the clock.
+func (m *machine) checkTime(spec *task.Spec) error {
+	for _, at := range []time.Time{spec.Deadline, spec.NotBefore} {
+		if y := at.Year(); !at.IsZero() && (y < firstYear || y > lastYear) {
+			return fmt.Errorf("time %s: want a year from %d to %d", at.Format(time.RFC3339), firstYear, lastYear)
+		}
+	}
+	switch {
+	case spec.Deadline.IsZero():
+	case wallOf(spec.Deadline) <= m.now.raw:
+		return fmt.Errorf("deadline %s has passed", spec.Deadline.Format(time.RFC3339))
+	case spec.Deadline.Before(spec.NotBefore):
+		return errors.New("the deadline is before the time to start")
+	}
+	return nil
+}
+
+// fill checks inputs against the type's contract and adds its defaults; filled
+// lists what it added.
+func (m *machine) fill(typ string, given task.Values) (full task.Values, filled string, err error) {
+	n, ok := m.typeAt[typ]
 	if !ok || m.types[n].unit == nil {
-		return inputs, nil
+		return given, "", nil
 	}
-	return m.types[n].unit.CheckInputs(inputs)
+	if full, err = m.types[n].unit.CheckInputs(given); err != nil || len(full) == len(given) {
+		return full, "", err
+	}
+	var added []string
+	for _, v := range full {
+		if _, ok := given.Get(v.Name); !ok {
+			added = append(added, v.Name)
+		}
+	}
+	return full, strings.Join(added, ","), nil
 }
 
 // warnType says so when nobody offers a type.
@@ -226,7 +273,7 @@ func (m *machine) warnType(name string) string {
 
 // recordBytes is an upper bound of a submission's record.
 func recordBytes(r *submitted) int {
-	n := 300 + len(r.Task) + len(r.Key) + len(r.Type)
+	n := 300 + len(r.Task) + len(r.Key) + len(r.Type) + len(r.Filled)
 	for _, v := range r.Inputs {
 		n += len(v.Name) + escapedSize(v.Value) + 2
 	}
