@@ -75,6 +75,9 @@ type Set struct {
 // Load reads every NAME.toml of a folder. A file with a fault is left out, with
 // all its faults listed; the error is about the folder itself.
 func Load(dir string, d Defaults) (*Set, error) {
+	if d.Timeout <= 0 || d.Backoff < 1 {
+		return nil, fmt.Errorf("unit defaults: timeout %v and backoff %g: want more than 0, and from 1", d.Timeout, d.Backoff)
+	}
 	abs, err := filepath.Abs(dir)
 	if err != nil {
 		return nil, fmt.Errorf("units folder %s: %w", dir, err)
