@@ -3,6 +3,7 @@ package snapshot
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"slices"
 	"time"
 )
@@ -34,8 +35,14 @@ func (s *Store) putFromReserve(b []byte, full error) error {
 	return writeWhole(s.active, b, s.end)
 }
 
+// writeWhole leaves naming the file to the caller: a file keeps the temporary
+// name it was opened under.
 func writeWhole(f File, b []byte, at int64) error {
 	n, err := f.WriteAt(b, at)
+	var named *fs.PathError
+	if errors.As(err, &named) {
+		err = named.Err
+	}
 	if err == nil && n < len(b) {
 		return fmt.Errorf("short write: %d of %d bytes", n, len(b))
 	}
