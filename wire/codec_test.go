@@ -462,6 +462,40 @@ func TestSubmitFaults(t *testing.T) {
 	}
 }
 
+// A submit ends at its limits, whoever sends it, and keeps nothing then.
+func TestSubmitLimits(t *testing.T) {
+	many := func(i int) string { return fmt.Sprintf("%d.type=a\n", i) }
+	large := func(i int) string { return fmt.Sprintf("%d.type=a\n%d.in.x=%s\n", i, i, strings.Repeat("x", 500<<10)) }
+	for name, c := range map[string]struct {
+		line     func(i int) string
+		each, in int // tasks in a part, parts that are too many
+	}{
+		"tasks": {many, 20_000, MaxSubmit/20_000 + 1},
+		"bytes": {large, 2, MaxSubmitBytes/(1000<<10) + 1},
+	} {
+		var s Submission
+		n := 0
+		for part := range c.in {
+			text := new(strings.Builder)
+			text.WriteString("type=control\nop=submit\npart=true\n")
+			for range c.each {
+				text.WriteString(c.line(n))
+				n++
+			}
+			m, err := ParseMessage([]byte(text.String()))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err = s.Add(m); (err != nil) != (part == c.in-1) {
+				t.Fatalf("%s: part %d of %d: %v", name, part+1, c.in, err)
+			}
+		}
+		if !errors.Is(s.err, &Error{Code: CodeTooLarge}) || s.Specs != nil {
+			t.Errorf("%s: %v, %d kept", name, s.err, len(s.Specs))
+		}
+	}
+}
+
 func FuzzMessage(f *testing.F) {
 	for _, text := range docMessages(f) {
 		f.Add([]byte(text.text), text.proto == 2)

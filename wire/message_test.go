@@ -216,3 +216,18 @@ func TestResultStatus(t *testing.T) {
 		}
 	}
 }
+
+// What the protocol keeps to itself is no input, also where it makes no sense.
+func TestTaskKeepsReservedKeysOut(t *testing.T) {
+	text := "type=task\ntask_id=t\ntask_type=a\nstatus=x\ntoken=x\nset.k=1\nout.k=1\nctx.c=1\nin.b=2\nb=1"
+	m, err := ParseMessage([]byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for proto, want := range map[int]string{1: "b=1", 2: "b=2"} {
+		a, err := ParseTask(m, proto)
+		if err != nil || string(a.Inputs.AppendText(nil)) != want || string(a.Context.AppendText(nil)) != "c=1" {
+			t.Errorf("protocol %d: %+v, %v", proto, a, err)
+		}
+	}
+}

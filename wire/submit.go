@@ -26,11 +26,11 @@ func AppendSubmit(dst []byte, specs []task.Spec, limit int) ([]byte, error) {
 	if len(specs) > MaxSubmit {
 		return dst, &Error{Code: CodeTooLarge, Message: fmt.Sprintf("%d tasks in one submit, want at most %d", len(specs), MaxSubmit)}
 	}
-	whole, start := len(dst), len(dst)
+	whole := len(dst)
 	dst, at := beginControl(dst, OpSubmit)
 	lines := 0
 	for i := range specs {
-		start = len(dst)
+		start := len(dst)
 		dst = appendSpec(dst, i, &specs[i])
 		if len(dst)-start+64 > limit || len(dst)-whole > MaxSubmitBytes {
 			return dst[:whole], &Error{Code: CodeTooLarge, Message: fmt.Sprintf("task %d does not fit", i+1)}

@@ -335,6 +335,18 @@ func TestTaskLogCapAndOpenFiles(t *testing.T) {
 	}
 }
 
+// Where case means nothing in file names, two tasks still have two files.
+func TestLogNamesDifferWithoutCase(t *testing.T) {
+	seen := map[string]string{}
+	for _, id := range []string{"t1", "T1", "a.b", "A.b", "a:b", "a-b", ".a", "a."} {
+		_, name := logName(id, 1)
+		if other, ok := seen[strings.ToLower(name)]; ok {
+			t.Errorf("%s and %s share %s", id, other, name)
+		}
+		seen[strings.ToLower(name)] = id
+	}
+}
+
 // A folder that leads out is not followed.
 func TestTaskLogStaysInItsFolder(t *testing.T) {
 	dir, outside := t.TempDir(), t.TempDir()

@@ -409,6 +409,22 @@ func TestAnswersInOrder(t *testing.T) {
 // silent is an answer that Post does not pass on.
 type silent struct{}
 
+// Answers that wait for an earlier one are bounded too.
+func TestHeldAnswersAreBounded(t *testing.T) {
+	var a answers
+	first := a.due(promise{})
+	page := make([]byte, 1<<20)
+	for i := range 20 {
+		if !a.keep(a.at(a.due(promise{})), page) {
+			if i < maxHeld>>20 {
+				t.Errorf("full at %d MiB", i)
+			}
+			return
+		}
+	}
+	t.Errorf("20 MiB wait for answer %d", first)
+}
+
 func TestReplaced(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, false, Options{})
@@ -582,13 +598,18 @@ func TestPanicClosesOneConnection(t *testing.T) {
 		victim.wantEnd()
 		other.send("type=query")
 		other.want("type=state")
+		var asked engine.Ask
 		r.engine.script = func(a engine.Ask) (engine.Answer, error) {
 			if _, ok := a.Command.(engine.GetState); ok {
-				return (*view.KeyPage)(nil), nil // encoding panics, on the engine's goroutine
+				asked = a
+				return silent{}, nil
 			}
 			return nil, nil
 		}
 		other.send("type=query")
+		synctest.Wait()
+		asked.Link.Answer(asked.Ref, (*view.KeyPage)(nil), nil) // encoding panics, on the engine's goroutine
+		asked.Link.Flush()
 		other.want("type=error", "code=internal", "fatal=true")
 		other.wantEnd()
 		if r.server.Counts().Panics.Load() != 2 || !strings.Contains(r.log.String(), "boom") {
