@@ -107,7 +107,7 @@ func TestAppendDoesNotAllocate(t *testing.T) {
 			t.Fatal(err)
 		}
 	})
-	if got > 1 {
+	if got > 0 {
 		t.Errorf("%v allocations for 200 entries", got)
 	}
 }

@@ -39,12 +39,19 @@ func (s *Store) putFromReserve(b []byte, full error) error {
 // name it was opened under.
 func writeWhole(f File, b []byte, at int64) error {
 	n, err := f.WriteAt(b, at)
+	if err != nil {
+		return withoutName(err)
+	}
+	if n < len(b) {
+		return fmt.Errorf("short write: %d of %d bytes", n, len(b))
+	}
+	return nil
+}
+
+func withoutName(err error) error {
 	var named *fs.PathError
 	if errors.As(err, &named) {
-		err = named.Err
-	}
-	if err == nil && n < len(b) {
-		return fmt.Errorf("short write: %d of %d bytes", n, len(b))
+		return named.Err
 	}
 	return err
 }

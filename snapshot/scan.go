@@ -246,6 +246,8 @@ func (j *judgement) place(l line, i, n int) string {
 		return fmt.Sprintf("entry %d stands twice", l.seq)
 	case i == j.behind && l.seq != j.next:
 		return fmt.Sprintf("entry %d is missing", j.next)
+	case i != j.behind && l.seq == j.next:
+		return fmt.Sprintf("something stands before entry %d that was not written", l.seq)
 	case l.last && i+n < len(j.b):
 		return "something follows the end of the batch"
 	}
