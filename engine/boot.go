@@ -21,7 +21,7 @@ func (m *machine) boot() {
 	}
 	for x, e := range m.execs {
 		if e != nil && !e.offline {
-			m.silence(uint32(x), "did not come back after the controller's restart", m.lostAfter(e))
+			m.silence(uint32(x), "not back since the controller's restart", m.lostAfter(e))
 		}
 	}
 }

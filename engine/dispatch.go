@@ -360,8 +360,8 @@ func mustParse(text string) task.Values {
 // is idle.
 const recallAfter = 200 * time.Millisecond
 
-// recall calls tasks back from an executor whose present one takes long, as many
-// as idle executors could take.
+// recall calls back what waits behind an executor's present task when that takes
+// long and somebody who offers the type is idle.
 func (m *machine) recall(x uint32) {
 	e := m.execs[x]
 	if e == nil || e.held.len < 2 || e.soft.link == nil {

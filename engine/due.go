@@ -84,7 +84,7 @@ func (m *machine) taskDue(i uint32) {
 	t := m.at(i)
 	switch t.state {
 	case task.Scheduled:
-		m.emit(&enqueued{Task: m.id(i), Reason: "due", Head: t.deadline != 0})
+		m.emit(&enqueued{Task: m.id(i), Reason: "due"}) // no return: to the tail
 	case task.Retrying:
 		m.emit(&enqueued{Task: m.id(i), Reason: "retry", Head: t.deadline != 0})
 	case task.Queued:

@@ -97,7 +97,11 @@ func (m *machine) disconnected(link Link, c Disconnected) {
 	e.soft.link, e.soft.ready = nil, false
 	m.dropHold(x)
 	m.dirty = append(m.dirty, x)
-	m.silence(x, "connection lost: "+printableCut(c.Reason, 200), m.set.ReconnectGrace)
+	why := "connection lost"
+	if c.Reason != "" {
+		why += ": " + printableCut(c.Reason, 200)
+	}
+	m.silence(x, why, m.set.ReconnectGrace)
 }
 
 // leave takes leave of an executor that goes in order: its tasks go back at

@@ -144,6 +144,11 @@ func (m *machine) bulk(a Ask, sel view.Selection, d deed) {
 		m.answer(a, nil, err)
 		return
 	}
+	// What is named is changed at once: who comes first in the loop's order wins.
+	if len(m.jobs) == 0 && !sel.All && m.act(j) {
+		m.answer(a, &j.answer, nil)
+		return
+	}
 	m.jobs = append(m.jobs, j)
 }
 

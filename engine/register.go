@@ -72,9 +72,9 @@ func (m *machine) register(link Link, c Register) (Registered, error) {
 	x, same := m.admit(link, c)
 	e := m.execs[x]
 	kept, stale := m.reconcile(x, c, same)
-	answer := m.registered(e)
-	answer.Kept, answer.Stale = kept, stale
-	answer.Refused = m.offer(x, c.Types, c.Units)
+	refused := m.offer(x, c.Types, c.Units)
+	answer := m.registered(e) // after the offer: a new contract raises versions
+	answer.Kept, answer.Stale, answer.Refused = kept, stale, refused
 	m.setLife(x)
 	return answer, nil
 }
