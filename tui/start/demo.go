@@ -65,5 +65,7 @@ func (p *program) demoConfig(dir string) (config.Config, error) {
 	if err := os.WriteFile(file, text, 0o600); err != nil {
 		return config.Config{}, err
 	}
-	return config.Load(p.Defaults, file, p.Environ, map[string]string{"data": filepath.Join(dir, "data")})
+	return config.Load(p.Defaults, file, p.Environ, map[string]string{
+		"data": filepath.Join(dir, "data"), "listen": "127.0.0.1:0", "local.executors": "2",
+	})
 }

@@ -55,7 +55,11 @@ func Open(o Options) (*Controller, error) {
 		return nil, err
 	}
 	c := &Controller{o: o, store: store}
-	if err := c.open(); err != nil {
+	err = removeAddr(o.Dir) // what a killed controller left says nothing any more
+	if err == nil {
+		err = c.open()
+	}
+	if err != nil {
 		return nil, errors.Join(err, store.Close())
 	}
 	return c, nil

@@ -1,0 +1,217 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/rogpeppe/go-internal/testscript"
+)
+
+func TestMain(m *testing.M) {
+	testscript.Main(m, map[string]func(){"apollo11": func() { os.Exit(run()) }})
+}
+
+// Each script is the program as a person uses it: real processes, real files,
+// real signals. A controller that a script starts listens on a free port and has
+// no local executors unless it asks for some.
+func TestScripts(t *testing.T) {
+	testscript.Run(t, testscript.Params{
+		Dir:                 "tui/cli/testdata/scripts",
+		RequireExplicitExec: true,
+		Setup: func(e *testscript.Env) error {
+			e.Setenv("APOLLO_LISTEN", "127.0.0.1:0")
+			e.Setenv("APOLLO_LOCAL_EXECUTORS", "0")
+			e.Setenv("HOME", e.WorkDir)
+			e.Setenv("TMPDIR", e.WorkDir)
+			e.Setenv("TZ", "UTC")
+			return nil
+		},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){
+			"eventually": eventually, "ready": ready, "slay": slay, "flip": flip, "cut": cut,
+		},
+		Condition: func(name string) (bool, error) {
+			if tool, ok := strings.CutPrefix(name, "tool:"); ok {
+				_, err := exec.LookPath(tool)
+				if err != nil && os.Getenv("CI") == "true" {
+					return false, fmt.Errorf("%s is not installed, and CI=true", tool)
+				}
+				return err == nil, nil
+			}
+			return false, fmt.Errorf("unknown condition %q", name)
+		},
+	})
+}
+
+// patience is how long a script waits for what real processes do.
+const patience = 15 * time.Second
+
+// poll asks until it is told yes.
+func poll(ts *testscript.TestScript, what string, done func() bool) {
+	for deadline := time.Now().Add(patience); !done(); time.Sleep(20 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			ts.Fatalf("%s: not within %s", what, patience)
+		}
+	}
+}
+
+// ready [DIR]: waits until a controller takes commands on a folder.
+func ready(ts *testscript.TestScript, _ bool, args []string) {
+	dir := "data"
+	if len(args) > 0 {
+		dir = args[0]
+	}
+	poll(ts, "a controller on "+dir, func() bool {
+		_, err := os.Stat(ts.MkAbs(filepath.Join(dir, "ADDR")))
+		return err == nil
+	})
+}
+
+// eventually TEXT COMMAND…: runs a command until its output has the text.
+func eventually(ts *testscript.TestScript, neg bool, args []string) {
+	if len(args) < 2 {
+		ts.Fatalf("usage: eventually TEXT COMMAND…")
+	}
+	var out string
+	deadline := time.Now().Add(patience)
+	for {
+		err := ts.Exec(args[1], args[2:]...)
+		out = ts.ReadFile("stdout") + ts.ReadFile("stderr")
+		if err == nil && strings.Contains(out, args[0]) != neg {
+			return
+		}
+		if time.Now().After(deadline) {
+			ts.Fatalf("not within %s; last output:\n%s", patience, out)
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+}
+
+// slay [DIR]: ends the controller of a folder as kill -9 does, and waits for it.
+func slay(ts *testscript.TestScript, _ bool, args []string) {
+	dir := "data"
+	if len(args) > 0 {
+		dir = args[0]
+	}
+	text := strings.TrimSpace(ts.ReadFile(filepath.Join(dir, "LOCK")))
+	pid, err := strconv.Atoi(text)
+	ts.Check(err)
+	ts.Check(syscall.Kill(pid, syscall.SIGKILL))
+	poll(ts, "the end of the controller", func() bool {
+		stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+		if err == nil && strings.Contains(string(stat), ") Z ") {
+			return true
+		}
+		return errors.Is(syscall.Kill(pid, 0), syscall.ESRCH)
+	})
+	ts.Check(os.Remove(ts.MkAbs(filepath.Join(dir, "ADDR"))))
+}
+
+// journalFile is the folder's first journal file.
+func journalFile(ts *testscript.TestScript, dir string) string {
+	files, err := filepath.Glob(ts.MkAbs(filepath.Join(dir, "journal-*.log")))
+	ts.Check(err)
+	if len(files) == 0 {
+		ts.Fatalf("no journal in %s", dir)
+	}
+	slices.Sort(files)
+	return files[0]
+}
+
+// flip DIR AT: flips a bit of the first journal file.
+func flip(ts *testscript.TestScript, _ bool, args []string) {
+	name := journalFile(ts, args[0])
+	b, err := os.ReadFile(name)
+	ts.Check(err)
+	at, err := strconv.Atoi(args[1])
+	ts.Check(err)
+	b[at] ^= 1
+	ts.Check(os.WriteFile(name, b, 0o600))
+}
+
+// cut DIR N: takes the last n bytes off the newest journal file.
+func cut(ts *testscript.TestScript, _ bool, args []string) {
+	files, err := filepath.Glob(ts.MkAbs(filepath.Join(args[0], "journal-*.log")))
+	ts.Check(err)
+	slices.Sort(files)
+	name := files[len(files)-1]
+	info, err := os.Stat(name)
+	ts.Check(err)
+	n, err := strconv.Atoi(args[1])
+	ts.Check(err)
+	ts.Check(os.Truncate(name, info.Size()-int64(n)))
+}
+
+// arrows is the map of the house: what each package may import of the others.
+// A package that is missing here fails the test: a new room is a decision.
+var arrows = map[string][]string{
+	"apollo11":                {"tui/start"},
+	"apollo11/engine":         {"engine/task", "engine/view"},
+	"apollo11/engine/config":  {"engine/task"}, // contracts of state keys are task.Rule
+	"apollo11/engine/mission": {"engine/task"},
+	"apollo11/engine/task":    {},
+	"apollo11/engine/unit":    {"engine/task"},
+	"apollo11/engine/view":    {"engine/task"}, // states and values are task's words
+	"apollo11/snapshot":       {},
+	"apollo11/tui/cli":        {"engine/mission", "engine/task", "engine/view", "wire"},
+	"apollo11/wire":           {"engine/task", "engine/view"},
+	"apollo11/wire/executor":  {"engine/task", "engine/unit", "wire"},
+	"apollo11/wire/server":    {"engine", "engine/task", "engine/view", "wire"},
+	// A running controller: the parts that main would wire, in a room of its own
+	// so that main stays a map.
+	"apollo11/wire/controller": {"engine", "engine/view", "snapshot", "wire/server"},
+	// The ways in which the program is started: configuration into options.
+	"apollo11/tui/start": {
+		"engine", "engine/config", "engine/mission", "engine/task", "engine/unit", "snapshot", "tui/cli", "wire",
+		"wire/controller", "wire/executor", "wire/server",
+	},
+}
+
+func TestArrows(t *testing.T) {
+	out, err := exec.Command("go", "list", "-f", `{{.ImportPath}} {{join .Imports " "}}`, "./...").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(string(out)) {
+		names := strings.Fields(line)
+		allowed, known := arrows[names[0]]
+		if !known {
+			t.Errorf("%s is not on the map", names[0])
+		}
+		for _, name := range names[1:] {
+			if room, ours := strings.CutPrefix(name, "apollo11/"); ours && !slices.Contains(allowed, room) {
+				t.Errorf("%s imports %s: that arrow is not on the map", names[0], name)
+			}
+			if strings.HasPrefix(name, "github.com/spf13/cobra") && !strings.HasPrefix(names[0], "apollo11/tui/") {
+				t.Errorf("%s imports the command-line library", names[0])
+			}
+		}
+	}
+}
+
+// clocks are the files that may read the clock; everybody else is given the time.
+var clocks = []string{"engine/loop.go", "wire/executor/agent.go", "wire/conn.go"}
+
+func TestClocks(t *testing.T) {
+	err := filepath.WalkDir(".", func(path string, d os.DirEntry, err error) error {
+		if err != nil || d.IsDir() || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") || slices.Contains(clocks, path) {
+			return err
+		}
+		text, err := os.ReadFile(path)
+		if strings.Contains(string(text), "time.Now()") {
+			t.Errorf("%s reads the clock: take the time as an argument", path)
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
