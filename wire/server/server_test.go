@@ -340,10 +340,10 @@ func TestLogNamesDifferWithoutCase(t *testing.T) {
 	seen := map[string]string{}
 	for _, id := range []string{"t1", "T1", "a.b", "A.b", "a:b", "a-b", ".a", "a."} {
 		_, name := logName(id, 1)
-		if other, ok := seen[strings.ToLower(name)]; ok {
+		if other, ok := seen[strings.ToLower(filepath.Base(name))]; ok {
 			t.Errorf("%s and %s share %s", id, other, name)
 		}
-		seen[strings.ToLower(name)] = id
+		seen[strings.ToLower(filepath.Base(name))] = id
 	}
 }
 
