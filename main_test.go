@@ -1,8 +1,10 @@
 package main
 
 import (
+	"encoding/csv"
 	"errors"
 	"fmt"
+	"math"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -14,6 +16,8 @@ import (
 	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
+
+	"apollo11/engine/mission"
 )
 
 func TestMain(m *testing.M) {
@@ -37,6 +41,7 @@ func TestScripts(t *testing.T) {
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"eventually": eventually, "ready": ready, "slay": slay, "flip": flip, "cut": cut,
+			"weather": weather,
 		},
 		Condition: func(name string) (bool, error) {
 			if tool, ok := strings.CutPrefix(name, "tool:"); ok {
@@ -148,6 +153,32 @@ func cut(ts *testscript.TestScript, _ bool, args []string) {
 	n, err := strconv.Atoi(args[1])
 	ts.Check(err)
 	ts.Check(os.Truncate(name, info.Size()-int64(n)))
+}
+
+// weather holds the demo's answer against a plain computation over its data.
+func weather(ts *testscript.TestScript, _ bool, _ []string) {
+	file, err := mission.Examples().Open("data/seattle-weather.csv")
+	ts.Check(err)
+	defer file.Close()
+	rows, err := csv.NewReader(file).ReadAll()
+	ts.Check(err)
+	days, rain, warmest, month := 0, 0, math.Inf(-1), ""
+	for _, row := range rows[1:] {
+		whole, tenth, ok := strings.Cut(row[1], ".")
+		n, err := strconv.Atoi(whole + tenth)
+		ts.Check(err)
+		if !ok || len(tenth) != 1 {
+			ts.Fatalf("rain %q has not one decimal", row[1])
+		}
+		degrees, err := strconv.ParseFloat(row[2], 64)
+		ts.Check(err)
+		days, rain, warmest = days+1, rain+n, max(warmest, degrees)
+		month = max(month, row[0][:4]+row[0][5:7])
+	}
+	want := fmt.Sprintf("answer: days_total=%d rain_total=%d (tenths of a millimetre) warmest=%g next_batch=%s\n", days, rain, warmest, month)
+	if got := ts.ReadFile("stdout"); !strings.Contains(got, want) {
+		ts.Fatalf("the demo's answer is not %s", want)
+	}
 }
 
 // arrows is the map of the house: what each package may import of the others.
