@@ -147,6 +147,7 @@ func (s *serve) options() (controller.Options, error) {
 		Server: server.Options{
 			ExecutorToken: executors, OperatorToken: operators, Insecure: c.Auth.Insecure, MaxFrame: int(c.Wire.MaxFrame),
 			MaxConnections: c.Wire.MaxConnections, Build: build(),
+			LogKeep: c.Retention.Logs, LogSize: int64(c.Retention.LogsSize),
 		},
 		Progress: func(seq uint64) { s.log.Info("reading the journal", "seq", seq) },
 	}, nil

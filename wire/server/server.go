@@ -51,6 +51,8 @@ type Options struct {
 	Folder         string                                                         // the data folder's id, for hello
 	Build          string                                                         // told in hello
 	LogDir         string                                                         // for what units print; empty: it is not kept
+	LogKeep        time.Duration                                                  // of those files; 0: for ever
+	LogSize        int64                                                          // of all of them together, about; 0: no limit
 	Timeline       func(context.Context, view.EventQuery) (view.EventPage, error) // nil: unavailable
 }
 
@@ -117,7 +119,7 @@ func (s *Server) open() (err error) {
 		return err
 	}
 	if s.o.LogDir != "" {
-		if s.logs, err = openTaskLogs(s.o.LogDir); err != nil {
+		if s.logs, err = openTaskLogs(s.o.LogDir, s.o.LogKeep, s.o.LogSize); err != nil {
 			s.listener.Close()
 			return err
 		}

@@ -263,7 +263,7 @@ func TestStop(t *testing.T) {
 
 func TestTaskLog(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "logs")
-	l, err := openTaskLogs(dir)
+	l, err := openTaskLogs(dir, 0, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -302,7 +302,7 @@ func TestTaskLog(t *testing.T) {
 }
 
 func TestTaskLogCapAndOpenFiles(t *testing.T) {
-	l, err := openTaskLogs(t.TempDir())
+	l, err := openTaskLogs(t.TempDir(), 0, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -354,7 +354,7 @@ func TestTaskLogStaysInItsFolder(t *testing.T) {
 	if err := os.Symlink(outside, filepath.Join(dir, folder)); err != nil {
 		t.Skip(err)
 	}
-	l, err := openTaskLogs(dir)
+	l, err := openTaskLogs(dir, 0, 0)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -3,6 +3,7 @@ package server
 import (
 	"bytes"
 	"errors"
+	"io"
 	"fmt"
 	"net"
 	"regexp"
@@ -99,7 +100,10 @@ func (s *session) part(err error) {
 		s.server.o.Engine.Post([]engine.Ask{{Command: engine.Disconnected{Exec: s.id, Reason: task.Printable(err.Error())}, Link: s}})
 	}
 	level := s.server.log.Info
-	if s.role == stranger {
+	switch {
+	case s.role == operator && errors.Is(err, io.EOF):
+		level = s.server.log.Debug // every command ends so
+	case s.role == stranger:
 		level = s.server.log.Warn
 		s.server.counts.Refused.Add(1)
 	}

@@ -9,8 +9,10 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"apollo11/engine/task"
 	"apollo11/wire"
@@ -28,11 +30,20 @@ const (
 // the first two letters of its name's hash.
 type taskLogs struct {
 	root *os.Root
+	keep time.Duration // 0: for ever
+	size int64         // of all files together, about; 0: no limit
 
-	mu   sync.Mutex // guards what follows
-	open map[string]*list.Element
-	used *list.List // of *logFile, newest first
+	mu    sync.Mutex // guards what follows
+	open  map[string]*list.Element
+	used  *list.List // of *logFile, newest first
+	fresh int        // files made since the start
 }
+
+// logFolders is how many folders there are: each keeps its share of the size.
+const logFolders = 256
+
+// sweepEvery is how many files are made between two looks at a folder.
+const sweepEvery = 8
 
 type logFile struct {
 	name string
@@ -40,7 +51,7 @@ type logFile struct {
 	size int64
 }
 
-func openTaskLogs(dir string) (*taskLogs, error) {
+func openTaskLogs(dir string, keep time.Duration, size int64) (*taskLogs, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("task logs: %w", err)
 	}
@@ -48,7 +59,7 @@ func openTaskLogs(dir string) (*taskLogs, error) {
 	if err != nil {
 		return nil, fmt.Errorf("task logs: %w", err)
 	}
-	return &taskLogs{root: root, open: map[string]*list.Element{}, used: list.New()}, nil
+	return &taskLogs{root: root, keep: keep, size: size, open: map[string]*list.Element{}, used: list.New()}, nil
 }
 
 // logName is the file of a dispatch. An id that would not do as a file name is
@@ -106,9 +117,48 @@ func (l *taskLogs) file(id string, v task.Version) (*logFile, error) {
 	for l.used.Len() >= openLogs {
 		l.drop(l.used.Back())
 	}
+	if info.Size() == 0 {
+		if l.fresh++; l.fresh%sweepEvery == 0 {
+			if err := l.sweep(folder, info.ModTime()); err != nil {
+				file.Close()
+				return nil, err
+			}
+		}
+	}
 	f := &logFile{name, file, info.Size()}
 	l.open[name] = l.used.PushFront(f)
 	return f, nil
+}
+
+// sweep removes a folder's files that are too old, and its oldest ones while it
+// is over its share. Which folder a file is in is left to a hash, so looking at
+// one folder now and then holds all of them to their limits; now is the time of
+// the newest file.
+func (l *taskLogs) sweep(folder string, now time.Time) error {
+	entries, err := fs.ReadDir(l.root.FS(), folder)
+	if err != nil {
+		return err
+	}
+	files := make([]fs.FileInfo, 0, len(entries))
+	for _, e := range entries {
+		if info, err := e.Info(); err == nil && info.Mode().IsRegular() {
+			files = append(files, info)
+		}
+	}
+	slices.SortFunc(files, func(a, b fs.FileInfo) int { return b.ModTime().Compare(a.ModTime()) })
+	total := int64(0)
+	for i, info := range files {
+		total += info.Size()
+		tooOld := l.keep > 0 && now.Sub(info.ModTime()) > l.keep
+		tooMuch := l.size > 0 && i > 0 && total > max(l.size/logFolders, maxLog)
+		if !tooOld && !tooMuch {
+			continue
+		}
+		if err := l.root.Remove(folder + "/" + info.Name()); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
+	return nil
 }
 
 func (l *taskLogs) drop(e *list.Element) {
