@@ -3,8 +3,8 @@ package server
 import (
 	"bytes"
 	"errors"
-	"io"
 	"fmt"
+	"io"
 	"net"
 	"regexp"
 	"runtime/debug"
