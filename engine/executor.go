@@ -53,6 +53,9 @@ func (r *registered) apply(s *state) uint32 {
 
 // placeExec takes a free number for an executor.
 func (s *state) placeExec(id string) uint32 {
+	if id == "" {
+		panic(brokenRule("an executor without a name"))
+	}
 	x := uint32(len(s.execs))
 	if last := len(s.freeExecs) - 1; last >= 0 {
 		x = s.freeExecs[last]

@@ -49,6 +49,10 @@ func (f *fields) next(name string) (raw string, ok bool) {
 		}
 		raw, rest = rest[:end], rest[end:]
 	}
+	if rest == " " {
+		f.fail(name, errNotCanonical)
+		return "", false
+	}
 	f.in = strings.TrimPrefix(rest, " ")
 	return raw, true
 }

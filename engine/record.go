@@ -63,9 +63,9 @@ func parseRecord(entry string) (wall int64, r record, err error) {
 	if wall, err = parseMoment(stamp); err != nil {
 		return 0, nil, err
 	}
-	kind, rest, _ := strings.Cut(rest, " ")
+	kind, rest, more := strings.Cut(rest, " ")
 	empty := newRecord[kind]
-	if empty == nil {
+	if empty == nil || more && rest == "" {
 		return 0, nil, fmt.Errorf("unknown record kind %q: written by a newer build?", kind)
 	}
 	r = empty()

@@ -111,6 +111,9 @@ func checkOffer(types []string, units []task.Unit) error {
 		size += len(name) + 100
 	}
 	for i := range units {
+		if err := task.CheckType(units[i].Name); err != nil {
+			return fmt.Errorf("%w: contract: %w", ErrInvalid, err)
+		}
 		size += escapedSize(string(units[i].AppendText(nil)))
 	}
 	if len(types) > maxOffered || len(units) > maxOffered || size > maxOfferBytes {

@@ -103,6 +103,9 @@ func (s *state) fold(seq uint64, entry string) (err error) {
 		}
 	}()
 	s.apply(wall, r)
+	if s.epoch == 0 {
+		panic(brokenRule("a journal begins with a start"))
+	}
 	return nil
 }
 
@@ -117,6 +120,9 @@ func (s *state) typ(name string) uint32 {
 	n, ok := s.typeAt[name]
 	if ok {
 		return n
+	}
+	if err := task.CheckType(name); err != nil {
+		panic(brokenRule(err.Error()))
 	}
 	n = uint32(len(s.types))
 	if last := len(s.freeTypes) - 1; last >= 0 {
@@ -224,6 +230,9 @@ func (s *state) line(i uint32, head bool) {
 func (s *state) setKey(key, value, by string) {
 	k := s.keys[key]
 	if k == nil {
+		if err := task.CheckKey(key); err != nil {
+			panic(brokenRule(err.Error()))
+		}
 		k = &stateKey{}
 		s.keys[key] = k
 	}
@@ -240,7 +249,7 @@ func (s *state) delKey(key string) {
 }
 
 func (r *started) apply(s *state) uint32 {
-	if r.Epoch <= s.epoch {
+	if r.Epoch <= s.epoch || r.Epoch > maxEpoch {
 		panic(brokenRule(fmt.Sprintf("epoch %d after %d", r.Epoch, s.epoch)))
 	}
 	s.epoch = r.Epoch

@@ -261,6 +261,15 @@ func TestStopped(t *testing.T) {
 	}
 }
 
+func TestGrace(t *testing.T) {
+	ctx, cancel := context.WithCancel(context.Background())
+	r := newRig(t, shell(`trap 'for i in 1 2 3; do /bin/true; done; echo saved; exit 0' TERM; echo "1 up" >>"$APOLLO_PROGRESS"; while :; do sleep 0.01; done`, "grace = 20"))
+	r.job.Progress = func(int, string) { cancel() }
+	if o := r.runFor(ctx); o.Status != task.Stopped || o.Exit != 0 || r.logged.String() != "saved\n" {
+		t.Errorf("%+v, log %q", o, r.logged.String())
+	}
+}
+
 func TestEndlessOutput(t *testing.T) {
 	r := newRig(t, shell("yes 'endless output' & yes more >&2", "timeout = 0.2"))
 	o := r.run()
@@ -276,6 +285,13 @@ func TestLargeOutputIsNotAFault(t *testing.T) {
 	r := newRig(t, shell("head -c 50000000 /dev/zero; echo a=1 >>\"$APOLLO_OUTPUT\""))
 	if o := r.run(); o.Status != task.Success || !o.Truncated || len(o.Outputs) != 1 {
 		t.Errorf("%+v", o)
+	}
+}
+
+func TestLastOutputIsNotLost(t *testing.T) {
+	r := newRig(t, shell("head -c 60000 /dev/zero >f; exec dd if=f bs=60000 count=1 2>/dev/null"))
+	if o := r.run(); o.Status != task.Success || r.logged.Len() != 60000 {
+		t.Errorf("%d bytes of 60000: %+v", r.logged.Len(), o)
 	}
 }
 
