@@ -286,6 +286,26 @@ func TestResultsComeInOrder(t *testing.T) {
 	})
 }
 
+func TestSentTwiceIsRunOnce(t *testing.T) {
+	staged(t, nil, func(t *testing.T, s *stage) {
+		c := s.accept()
+		c.registered()
+		runs, waits, done := assign("runs", 1, "sleep", "1s"), assign("waits", 1), assign("done", 1)
+		c.give(done)
+		c.result("done", task.Success)
+		c.give(runs, waits)
+		c.progress()
+		c.give(done, runs, waits, runs)
+		c.result("runs", task.Success)
+		c.result("waits", task.Success)
+		c.quiet(time.Minute)
+		for _, id := range []string{"done", "runs", "waits"} {
+			c.ack(id, 1)
+		}
+		c.leave()
+	})
+}
+
 func TestStartIsToldAfter50ms(t *testing.T) {
 	staged(t, nil, func(t *testing.T, s *stage) {
 		c := s.accept()
@@ -642,6 +662,12 @@ func TestUnitsFolderChanges(t *testing.T) {
 		}
 		if !strings.Contains(s.log.String(), "v.toml:2") {
 			t.Error(s.log.String())
+		}
+		s.unit("v", "execute = 'true'\nretries = 6")
+		time.Sleep(1500 * time.Millisecond)
+		s.unit("v", "execute = 'true'\nretries = 77") // while it was about to be read
+		if got := types(c); !slices.Equal(got.Add, []string{"v"}) || got.Units[0].Retry.Retries != 77 {
+			t.Errorf("changed twice: %+v", got)
 		}
 		if err := os.RemoveAll(s.o.Units); err != nil { // gone for a moment: nothing is said
 			t.Fatal(err)
