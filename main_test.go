@@ -194,6 +194,7 @@ var arrows = map[string][]string{
 	"apollo11/snapshot":       {},
 	"apollo11/tui/cli":        {"engine/mission", "engine/task", "engine/view", "wire"},
 	"apollo11/wire":           {"engine/task", "engine/view"},
+	"apollo11/wire/bench":     {"engine/task", "wire"},
 	"apollo11/wire/executor":  {"engine/task", "engine/unit", "wire"},
 	"apollo11/wire/server":    {"engine", "engine/task", "engine/view", "wire"},
 	// A running controller: the parts that main would wire, in a room of its own
@@ -202,7 +203,7 @@ var arrows = map[string][]string{
 	// The ways in which the program is started: configuration into options.
 	"apollo11/tui/start": {
 		"engine", "engine/config", "engine/mission", "engine/task", "engine/unit", "snapshot", "tui/cli", "wire",
-		"wire/controller", "wire/executor", "wire/server",
+		"wire/bench", "wire/controller", "wire/executor", "wire/server",
 	},
 }
 

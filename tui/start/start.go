@@ -66,6 +66,7 @@ func Run(w World) int {
 		&cobra.Command{Use: "version", Short: "print the version", Args: cobra.NoArgs, RunE: p.version},
 		p.execCommand(), p.demoCommand(), p.verifyCommand(), p.repairCommand(),
 	)
+	p.addBench()
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	go p.signals(cancel)
