@@ -291,8 +291,12 @@ func TestSentTwiceIsRunOnce(t *testing.T) {
 		c := s.accept()
 		c.registered()
 		runs, waits, done := assign("runs", 1, "sleep", "1s"), assign("waits", 1), assign("done", 1)
+		began := time.Now()
 		c.give(done)
 		c.result("done", task.Success)
+		if waited := time.Since(began); waited > 0 {
+			t.Errorf("the only result waited %v for company", waited)
+		}
 		c.give(runs, waits)
 		c.progress()
 		c.give(done, runs, waits, runs)

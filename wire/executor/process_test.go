@@ -82,6 +82,20 @@ func (p *peer) next(want wire.Type) *wire.Message {
 	}
 }
 
+// logs waits for what the unit prints.
+func (p *peer) logs(want string) {
+	p.t.Helper()
+	for {
+		m, err := wire.ParseProgress(p.next(wire.TypeProgress))
+		if err != nil {
+			p.t.Fatal(err)
+		}
+		if strings.Contains(string(m.Log), want) {
+			return
+		}
+	}
+}
+
 // leave ends the executor and checks that nothing of it is left on disk.
 func (p *peer) leave() {
 	p.t.Helper()
@@ -105,10 +119,7 @@ type = "int"`, nil)
 		Task: "t", Type: "u", Version: 1, Attempt: 1,
 		Inputs: task.Values{{Name: "a", Value: "40"}}, Context: task.Values{{Name: "b", Value: "2"}},
 	}, 2))
-	log, err := wire.ParseProgress(p.next(wire.TypeProgress))
-	if err == nil && string(log.Log) != "a\xff" {
-		t.Errorf("%+v", log)
-	}
+	p.logs("a\xff")
 	o, err := wire.ParseResult(p.next(wire.TypeResult), 2)
 	if err != nil || o.Status != task.Success || len(o.Changes) != 1 || o.Changes[0] != (task.Change{Op: task.Add, Key: "total", Value: "1"}) {
 		t.Errorf("%+v %v", o, err)
@@ -123,17 +134,15 @@ type = "int"`, nil)
 func TestRealCancel(t *testing.T) {
 	p := newPeer(t, `execute = '''echo "1 up" >> "$APOLLO_PROGRESS"; exec sleep 40'''`+"\ncleanup = 'echo cleaned'", nil)
 	p.send(wire.AppendTask(nil, &task.Assignment{Task: "t", Type: "u", Version: 1, Attempt: 1}, 2))
-	for {
-		if m, err := wire.ParseProgress(p.next(wire.TypeProgress)); err != nil || m.Message == "up" {
-			break
+	for up := false; !up; {
+		m, err := wire.ParseProgress(p.next(wire.TypeProgress))
+		if err != nil {
+			t.Fatal(err)
 		}
+		up = m.Message == "up"
 	}
 	p.send(wire.AppendCancel(nil, wire.Ref{Task: "t", Version: 1}, "by a test"))
-	for {
-		if m, err := wire.ParseProgress(p.next(wire.TypeProgress)); err != nil || strings.Contains(string(m.Log), "cleaned") {
-			break
-		}
-	}
+	p.logs("cleaned")
 	if o, err := wire.ParseResult(p.next(wire.TypeResult), 2); err != nil || o.Status != task.Stopped || o.Signal != "SIGTERM" {
 		t.Errorf("%+v %v", o, err)
 	}
