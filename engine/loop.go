@@ -76,8 +76,10 @@ func (e *Engine) sleepUntil(timer *time.Timer) int64 {
 		timer.Stop()
 		return -1
 	}
-	timer.Reset(wait)
-	return e.m.now.mono + int64(wait)
+	// The turn took its time: what is due counts from its beginning.
+	dueAt := e.m.now.mono + int64(wait)
+	timer.Reset(time.Duration(dueAt - e.clock().mono))
+	return dueAt
 }
 
 // incoming is the channel of commands while the loop is not behind.

@@ -21,6 +21,9 @@ type memory struct {
 	fail    error // of the next Append
 	full    bool
 	appends int
+	slow    time.Duration // what the next Append takes
+	broken  error         // of images
+	failAt  int           // entries at which Append fails; 0: never
 }
 
 type memoryImage struct {
@@ -36,7 +39,12 @@ func (s *memory) Append(_ time.Time, entries [][]byte) error {
 	if s.fail != nil {
 		return s.fail
 	}
+	if s.failAt != 0 && len(s.entries) >= s.failAt {
+		return errors.New("input/output error")
+	}
 	s.appends++
+	time.Sleep(s.slow)
+	s.slow = 0
 	for _, e := range entries {
 		s.entries = append(s.entries, string(e))
 	}
@@ -47,6 +55,9 @@ func (s *memory) Last() uint64 { return uint64(len(s.entries)) }
 func (s *memory) Full() bool   { return s.full }
 
 func (s *memory) NewImage(seq uint64) (ImageWriter, error) {
+	if s.broken != nil {
+		return nil, s.broken
+	}
 	return &memoryImage{m: s, seq: seq}, nil
 }
 
