@@ -242,7 +242,7 @@ func TestImagesFail(t *testing.T) {
 // writer with it (a goroutine left over fails the bubble).
 func TestJournalFailsWhileImaging(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		store := &memory{}
+		store := &memory{drag: time.Minute}
 		r := newRig(t, store, nil)
 		store.mu.Lock()
 		store.failAt = len(store.entries) + 60

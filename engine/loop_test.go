@@ -23,6 +23,7 @@ type memory struct {
 	appends int
 	slow    time.Duration // what the next Append takes
 	broken  error         // of images
+	drag    time.Duration // what a line of an image takes
 	failAt  int           // entries at which Append fails; 0: never
 }
 
@@ -61,8 +62,13 @@ func (s *memory) NewImage(seq uint64) (ImageWriter, error) {
 	return &memoryImage{m: s, seq: seq}, nil
 }
 
-func (i *memoryImage) Line(b []byte) error { i.lines = append(i.lines, string(b)); return nil }
-func (i *memoryImage) Abort() error        { return nil }
+func (i *memoryImage) Abort() error { return nil }
+
+func (i *memoryImage) Line(b []byte) error {
+	time.Sleep(i.m.drag)
+	i.lines = append(i.lines, string(b))
+	return nil
+}
 
 func (i *memoryImage) Commit(content []byte) error {
 	i.m.mu.Lock()
