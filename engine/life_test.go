@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -244,6 +245,8 @@ func TestJournalFailsWhileImaging(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := &memory{drag: time.Minute}
 		r := newRig(t, store, nil)
+		small := Submit{Specs: slices.Repeat([]task.Spec{{Type: "a"}}, maxBulk)}
+		ask[[]view.Submitted](r, small) // an image of several chunks
 		store.mu.Lock()
 		store.failAt = len(store.entries) + 60
 		store.mu.Unlock()
