@@ -247,6 +247,7 @@ func TestJournalFailsWhileImaging(t *testing.T) {
 		r := newRig(t, store, nil)
 		small := Submit{Specs: slices.Repeat([]task.Spec{{Type: "a"}}, maxBulk)}
 		ask[[]view.Submitted](r, small) // an image of several chunks
+		time.Sleep(imageEvery)          // and one that is due
 		store.mu.Lock()
 		store.failAt = len(store.entries) + 60
 		store.mu.Unlock()
