@@ -25,7 +25,8 @@ const (
 	sizeBits   = 6
 	cellSizes  = 1 << sizeBits
 	smallest   = 32
-	chunkBytes = 1 << 20
+	firstBytes = 16 << 10 // a size's first chunk: most sizes never need more
+	chunkBytes = 1 << 20  // the others
 	lengthSize = 4 // each cell begins with its text's length
 )
 
@@ -94,10 +95,14 @@ func (a *arena) drop(t text) {
 // cell is the n-th cell's bytes; its chunk is made when it is first needed.
 func (c *cells) cell(class int, n uint32) []byte {
 	size := classBytes(class)
-	perChunk := max(1, chunkBytes/size)
-	for int(n)/perChunk >= len(c.chunks) {
-		c.chunks = append(c.chunks, make([]byte, perChunk*size))
+	chunk, at, room := 0, int(n), max(1, firstBytes/size)
+	if first := room; at >= first {
+		room = max(1, chunkBytes/size)
+		chunk, at = 1+(at-first)/room, (at-first)%room
 	}
-	at := int(n) % perChunk * size
-	return c.chunks[int(n)/perChunk][at : at+size : at+size]
+	if chunk == len(c.chunks) {
+		c.chunks = append(c.chunks, make([]byte, room*size))
+	}
+	at *= size
+	return c.chunks[chunk][at : at+size : at+size]
 }

@@ -401,19 +401,54 @@ const momentLayout = "2006-01-02T15:04:05.000000Z"
 // appendMoment writes wall nanoseconds as RFC 3339 in UTC, in microseconds, so
 // that times sort as text. The loop cuts the clock to microseconds first.
 func appendMoment(dst []byte, wall int64) []byte {
-	return time.Unix(0, wall).UTC().AppendFormat(dst, momentLayout)
+	t := time.Unix(0, wall).UTC()
+	year, month, day := t.Date()
+	hour, minute, second := t.Clock()
+	dst = append(appendDigits(dst, year, 4), '-')
+	dst = append(appendDigits(dst, int(month), 2), '-')
+	dst = append(appendDigits(dst, day, 2), 'T')
+	dst = append(appendDigits(dst, hour, 2), ':')
+	dst = append(appendDigits(dst, minute, 2), ':')
+	dst = append(appendDigits(dst, second, 2), '.')
+	return append(appendDigits(dst, t.Nanosecond()/1000, 6), 'Z')
+}
+
+func appendDigits(dst []byte, n, digits int) []byte {
+	var text [8]byte
+	for i := digits - 1; i >= 0; i-- {
+		text[i] = byte('0' + n%10)
+		n /= 10
+	}
+	return append(dst, text[:digits]...)
 }
 
 func parseMoment(s string) (int64, error) {
 	if len(s) != len(momentLayout) {
-		return 0, fmt.Errorf("time %.100q: want %s", s, momentLayout)
+		return 0, errMoment
 	}
-	t, err := time.Parse(momentLayout, s)
-	if err != nil || t.Year() < firstYear || t.Year() > lastYear {
-		return 0, fmt.Errorf("time %q: want %s", s, momentLayout)
+	var n [7]int // year, month, day, hour, minute, second, microsecond
+	for i, part := 0, 0; i < len(s); i++ {
+		switch c, want := s[i], momentLayout[i]; {
+		case want >= '0' && want <= '9':
+			if c < '0' || c > '9' {
+				return 0, errMoment
+			}
+			n[part] = n[part]*10 + int(c-'0')
+		case c != want:
+			return 0, errMoment
+		default:
+			part++
+		}
+	}
+	t := time.Date(n[0], time.Month(n[1]), n[2], n[3], n[4], n[5], n[6]*1000, time.UTC)
+	_, month, day := t.Date()
+	if n[0] < firstYear || n[0] > lastYear || int(month) != n[1] || day != n[2] || n[3] > 23 || n[4] > 59 || n[5] > 59 {
+		return 0, errMoment // such as the 30th of February
 	}
 	return t.UnixNano(), nil
 }
+
+var errMoment = errors.New("time: want " + momentLayout)
 
 // Between these years a moment in nanoseconds is a number of 64 bits.
 const (

@@ -210,3 +210,29 @@ func reload(t testing.TB, s *state) *state {
 }
 
 var quiet = slog.New(slog.DiscardHandler)
+
+func TestMoments(t *testing.T) {
+	for year := firstYear; year <= lastYear; year += 13 {
+		for _, at := range []time.Time{
+			time.Date(year, 1, 1, 0, 0, 0, 0, time.UTC), time.Date(year, 2, 28, 23, 59, 59, 999_999_000, time.UTC),
+			time.Date(year, 3, 0, 12, 30, 1, 1000, time.UTC), time.Date(year, 12, 31, 23, 59, 59, 0, time.UTC),
+		} {
+			text := string(appendMoment(nil, at.UnixNano()))
+			if want := at.Format(momentLayout); text != want {
+				t.Fatalf("%s is written %s", want, text)
+			}
+			if back, err := parseMoment(text); err != nil || back != at.UnixNano() {
+				t.Fatalf("%s reads back %d, %v", text, back, err)
+			}
+		}
+	}
+	for _, bad := range []string{
+		"", "2026-02-29T00:00:00.000000Z", "2026-13-01T00:00:00.000000Z", "2026-00-01T00:00:00.000000Z", "2026-01-00T00:00:00.000000Z",
+		"2026-01-01T24:00:00.000000Z", "2026-01-01T00:60:00.000000Z", "2026-01-01T00:00:60.000000Z", "2026-01-01 00:00:00.000000Z",
+		"2026-01-01T00:00:00.00000 Z", "2026-01-01T00:00:00.000000+", "+026-01-01T00:00:00.000000Z",
+	} {
+		if at, err := parseMoment(bad); err == nil {
+			t.Errorf("%s is taken as %d", bad, at)
+		}
+	}
+}
