@@ -13,10 +13,8 @@ import (
 	"testing"
 	"time"
 
-	"apollo11/engine"
 	"apollo11/engine/task"
 	"apollo11/engine/view"
-	"apollo11/snapshot"
 	"apollo11/wire"
 )
 
@@ -239,19 +237,15 @@ func unended(c view.Counts) (n int64) {
 // count reads in the journal itself how often each task was applied.
 func (k *killing) count() {
 	k.Helper()
-	r, err := snapshot.OpenReader(k.path("data"))
-	k.must(err)
 	applied, starts := map[string]int{}, 0
-	k.must(r.Read(1, func(e snapshot.Entry) error {
-		event, err := engine.Describe(e.Seq, string(e.Body))
-		switch event.Kind {
+	last := k.events(func(e view.Event) {
+		switch e.Kind {
 		case "task.result":
-			applied[event.Task]++
+			applied[e.Task]++
 		case "start":
 			starts++
 		}
-		return err
-	}))
+	})
 	for id, n := range applied {
 		if n != 1 {
 			k.Errorf("task %s was applied %d times", id, n)
@@ -264,5 +258,5 @@ func (k *killing) count() {
 	}
 	names, err := filepath.Glob(k.path("data/journal-*"))
 	k.must(err)
-	k.Logf("%d records, %d starts, %d segments", r.Last(), starts, len(names))
+	k.Logf("%d records, %d starts, %d segments", last, starts, len(names))
 }

@@ -24,7 +24,9 @@ import (
 
 	"go.uber.org/goleak"
 
+	"apollo11/engine"
 	"apollo11/engine/view"
+	"apollo11/snapshot"
 	"apollo11/wire"
 )
 
@@ -336,6 +338,30 @@ func (w *world) key(name string) (value string) {
 		return err
 	})
 	return value
+}
+
+// events reads the journal, also beside a running controller.
+func (w *world) events(take func(view.Event)) (last uint64) {
+	w.Helper()
+	r, err := snapshot.OpenReader(w.path("data"))
+	w.must(err)
+	w.must(r.Read(1, func(e snapshot.Entry) error {
+		event, err := engine.Describe(e.Seq, string(e.Body))
+		take(event)
+		return err
+	}))
+	return r.Last()
+}
+
+// recorded is how many records of a kind the journal holds.
+func (w *world) recorded(kind string) (n int) {
+	w.Helper()
+	w.events(func(e view.Event) {
+		if e.Kind == kind {
+			n++
+		}
+	})
+	return n
 }
 
 // cli runs a command of the program to its end.
