@@ -17,6 +17,7 @@ func (m *machine) submit(c Submit) ([]view.Submitted, error) {
 		return nil, err
 	}
 	batch := intake{m: m, ids: map[string]view.Submitted{}, works: map[string]string{}, keys: map[nameKey]string{}}
+	batch.records, batch.answers = make([]*submitted, 0, len(c.Specs)), make([]view.Submitted, 0, len(c.Specs))
 	var faults []SubmitFault
 	for i := range c.Specs {
 		if err := batch.add(&c.Specs[i]); err != nil {
@@ -190,12 +191,18 @@ func wallOf(t time.Time) int64 { return t.Truncate(time.Microsecond).UnixNano() 
 // checkSpec holds a spec against what is the same for all types, and sorts its
 // inputs.
 func (m *machine) checkSpec(spec *task.Spec) (task.Values, error) {
-	faults := []error{task.CheckType(spec.Type)}
+	var faults []error // nearly always none: nothing is allocated for them
+	note := func(err error) {
+		if err != nil {
+			faults = append(faults, err)
+		}
+	}
+	note(task.CheckType(spec.Type))
 	if spec.ID != "" {
-		faults = append(faults, task.CheckID(spec.ID))
+		note(task.CheckID(spec.ID))
 	}
 	if spec.Key != "" {
-		faults = append(faults, task.CheckID(spec.Key))
+		note(task.CheckID(spec.Key))
 	}
 	for _, v := range spec.Inputs {
 		if err := task.CheckKey(v.Name); err != nil {

@@ -17,7 +17,10 @@ type Values []Value
 // NewValues sorts a copy of list and refuses a repeated name.
 func NewValues(list []Value) (Values, error) {
 	v := slices.Clone(list)
-	slices.SortFunc(v, func(a, b Value) int { return strings.Compare(a.Name, b.Name) })
+	byName := func(a, b Value) int { return strings.Compare(a.Name, b.Name) }
+	if !slices.IsSortedFunc(v, byName) { // nearly always it is
+		slices.SortFunc(v, byName)
+	}
 	for i := 1; i < len(v); i++ {
 		if v[i].Name == v[i-1].Name {
 			return nil, fmt.Errorf("%q is given twice", v[i].Name)
@@ -46,6 +49,7 @@ func (v Values) Size() (n int) {
 // AppendText appends the canonical text: name=value lines joined by newlines,
 // in order, values escaped as on the wire.
 func (v Values) AppendText(dst []byte) []byte {
+	dst = slices.Grow(dst, v.Size()+2*len(v))
 	for i, e := range v {
 		if i > 0 {
 			dst = append(dst, '\n')
@@ -83,26 +87,44 @@ func ParseValues(text string) (Values, error) {
 
 // Hash is the SHA-256 of the canonical text, "sha256:" and hex digits.
 func (v Values) Hash() string {
-	sum := sha256.Sum256(v.AppendText(nil))
-	return "sha256:" + hex.EncodeToString(sum[:])
+	if len(v) == 0 {
+		return emptyHash
+	}
+	return hashText(v.AppendText(nil))
+}
+
+const hashName = "sha256:"
+
+// emptyHash is what most results without outputs have in common.
+var emptyHash = hashText(nil)
+
+func hashText(text []byte) string {
+	sum := sha256.Sum256(text)
+	var out [len(hashName) + 2*sha256.Size]byte
+	hex.Encode(out[copy(out[:], hashName):], sum[:])
+	return string(out[:])
 }
 
 // AppendEscaped appends s with backslash, newline and equals sign written as
 // \\ \n \e: the only escapes there are, on the wire and in canonical texts.
 func AppendEscaped(dst []byte, s string) []byte {
+	from := 0 // what stands before it is appended
 	for i := 0; i < len(s); i++ {
-		switch c := s[i]; c {
+		var letter byte
+		switch s[i] {
 		case '\\':
-			dst = append(dst, '\\', '\\')
+			letter = '\\'
 		case '\n':
-			dst = append(dst, '\\', 'n')
+			letter = 'n'
 		case '=':
-			dst = append(dst, '\\', 'e')
+			letter = 'e'
 		default:
-			dst = append(dst, c)
+			continue
 		}
+		dst = append(append(dst, s[from:i]...), '\\', letter)
+		from = i + 1
 	}
-	return dst
+	return append(dst, s[from:]...)
 }
 
 // Unescape undoes AppendEscaped in one scan from left to right; any other
