@@ -333,8 +333,7 @@ func (m *machine) pin(u *task.Unit) (values, at task.Values) {
 	return values, at
 }
 
-// keyVersion tells whether a key has changed; a key that is deleted and made
-// anew never looks unchanged, since the state version only rises.
+// keyVersion is the state version of a key's last change, 0 if there is no key.
 func (m *machine) keyVersion(key string) string {
 	if k := m.keys[key]; k != nil {
 		return strconv.FormatUint(k.at, 10)

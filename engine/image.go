@@ -270,6 +270,7 @@ func (l *taskLine) walk(f *fields) {
 	f.state("state", &l.state)
 	f.class("class", &l.class)
 	f.flag("fresh", &l.fresh)
+	f.flag("moved", &l.moved)
 	f.u64("stamp", &l.stamp)
 	f.i64("order", &l.order)
 	f.moment("due", &l.due)

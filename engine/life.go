@@ -177,6 +177,11 @@ func (m *machine) ready(link Link, c Ready) {
 		return
 	}
 	e.soft.ready, e.soft.late = true, false
+	if e.proto < 2 && m.now.mono-e.soft.answered > int64(m.lateAfter(e)) {
+		// It cannot beat while it works, and this beat did not cross the task on
+		// its way: so it ended what was fenced, and never said so.
+		e.soft.zombies, e.soft.busy = nil, 0
+	}
 	if e.soft.heap[dueHold] == 0 { // a later heartbeat takes the hold over, it does not restart it
 		m.monoQ.set(due{dueHold, x}, m.now.mono+int64(m.set.Hold))
 	}

@@ -84,7 +84,7 @@ func TestHashCoversEveryField(t *testing.T) {
 	slot := s.at(s.find("a"))
 	for name, change := range map[string]func(){
 		"submitted": func() { slot.submitted = 1000 }, "notBefore": func() { slot.notBefore = 1000 }, "deadline": func() { slot.deadline = 1000 },
-		"named": func() { slot.named = true }, "class": func() { slot.class = task.Timeout }, "fresh": func() { slot.fresh = true },
+		"named": func() { slot.named = true }, "class": func() { slot.class = task.Timeout }, "fresh": func() { slot.fresh = true }, "moved": func() { slot.moved = true },
 		"stamp": func() { slot.stamp = 4 }, "order": func() { slot.order = 1 }, "due": func() { slot.due = 1000 }, "entered": func() { slot.entered = 1000 },
 		"version": func() { slot.version = 7 }, "applied": func() { slot.applied = 7 }, "seen": func() { slot.seen = 7 },
 		"started": func() { slot.started = 1000 }, "finished": func() { slot.finished = 1000 }, "sent": func() { slot.sent = 7 },

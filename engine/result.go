@@ -128,15 +128,16 @@ func (m *machine) checkOutcome(i uint32, o *task.Outcome) (task.Values, task.Cla
 
 // staleKey is a pinned key of a fresh unit that has changed since the dispatch.
 func (m *machine) staleKey(i uint32) string {
-	if !m.at(i).fresh {
+	if t := m.at(i); !t.fresh || !t.moved {
 		return ""
 	}
+	key := "context"
 	for _, v := range m.contextOf(i).At {
-		if v.Value != m.keyVersion(v.Name) {
-			return v.Name
+		if key = v.Name; v.Value != m.keyVersion(key) {
+			break
 		}
 	}
-	return ""
+	return key // the last one if it was made and deleted again
 }
 
 // reject ends an attempt whose success is not accepted.

@@ -2,7 +2,10 @@ package engine
 
 import (
 	"errors"
+	"flag"
 	"fmt"
+	"hash"
+	"hash/fnv"
 	"log/slog"
 	"math/rand/v2"
 	"slices"
@@ -27,6 +30,7 @@ type world struct {
 	m       *machine
 	now     moment
 	journal []string  // durable entries
+	shadow  shadow
 	image   *simImage // the last image taken
 	taking  *imaging  // one being taken
 	execs   []*simExec
@@ -35,8 +39,10 @@ type world struct {
 	ok      int             // results recorded
 	told    []told          // answers of the last turn
 	calm    bool            // faults have stopped
+	slept   bool            // the next turn comes late
 	nextID  int
 	trace   strings.Builder
+	hash    hash.Hash64 // of the whole trace: the same seed gives the same
 }
 
 type told struct {
@@ -50,87 +56,14 @@ type simImage struct {
 	hash  string
 }
 
-// simExec is an executor; a new process gets a new instance.
-type simExec struct {
-	w        *world
-	id       string
-	proto    int
-	instance int
-	link     *simLink // nil: not connected
-	queue    []Held   // sent, not started
-	current  *Held
-	kept     []task.Outcome // finished, not acknowledged
-	waiting  bool           // protocol 1: a heartbeat is out
-}
-
-// simLink collects what the machine sends to one connection.
-type simLink struct {
-	x       *simExec
-	w       *world
-	heard   time.Time
-	dropped bool
-}
-
-func (l *simLink) Flush()           {}
-func (l *simLink) Heard() time.Time { return l.heard }
-
-func (l *simLink) Answer(_ uint64, a Answer, err error) {
-	l.w.told = append(l.w.told, told{a, err})
-	if l.x == nil || l.x.link != l {
-		return
-	}
-	switch a := a.(type) {
-	case Registered:
-		for _, h := range a.Stale {
-			l.x.abandon(h.Task, h.Version)
-		}
-	case Applied:
-		// Answers come in order, so this one is of the oldest result sent.
-		if len(l.x.kept) > 0 {
-			l.x.kept = l.x.kept[1:]
-		}
-	}
-}
-
-func (l *simLink) Order(o Order) {
-	if l.x.link != l {
-		return
-	}
-	switch o := o.(type) {
-	case Assign:
-		l.x.waiting = false
-		l.x.queue = append(l.x.queue, Held{Task: o.Task, Version: o.Version})
-		if l.x.proto == 1 && len(l.x.queue) > 1 {
-			l.w.fail("protocol 1 executor %s got a second task", l.x.id)
-		}
-	case Beat:
-		l.x.waiting = false
-	case Revoke:
-		l.x.abandon(o.Task, o.Version)
-	case Dismiss:
-		l.x.link = nil
-	}
-}
-
-// abandon ends an attempt that the controller does not want.
-func (x *simExec) abandon(id string, v task.Version) {
-	if x.w.rand.IntN(4) == 0 {
-		return // the process is hard to kill: it goes on and answers late
-	}
-	x.queue = slices.DeleteFunc(x.queue, func(h Held) bool { return h.Task == id && h.Version == v })
-	if x.current != nil && x.current.Task == id && x.current.Version == v {
-		x.current = nil
-		x.kept = append(x.kept, task.Outcome{Task: id, Version: v, Status: task.Stopped})
-	}
-}
-
 func (w *world) fail(format string, args ...any) {
 	w.t.Helper()
 	trace := w.trace.String()
 	if len(trace) > 6000 {
 		trace = "…" + trace[len(trace)-6000:]
 	}
-	w.t.Fatalf("seed %d, %d records: %s\n%s", w.seed, len(w.journal), fmt.Sprintf(format, args...), trace)
+	w.t.Fatalf("seed %d, %d records: %s\nreplay: go test ./engine -run Simulation -seed %d -seeds 1\n%s",
+		w.seed, len(w.journal), fmt.Sprintf(format, args...), w.seed, trace)
 }
 
 func simSettings() Settings {
@@ -145,9 +78,10 @@ func simSettings() Settings {
 func newWorld(t testing.TB, seed uint64) *world {
 	w := &world{
 		t: t, seed: seed, rand: rand.New(rand.NewPCG(seed, 1)), acked: map[string]bool{}, applied: map[string]int{},
+		shadow: newShadow(), hash: fnv.New64a(),
 		now: moment{raw: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC).UnixNano(), mono: int64(time.Hour)},
 	}
-	for n := range 4 {
+	for n := range 5 {
 		w.execs = append(w.execs, &simExec{w: w, id: fmt.Sprintf("e%d", n), proto: 1 + n%2})
 	}
 	w.start(newState())
@@ -164,7 +98,8 @@ func (w *world) start(s *state) {
 // turn is one turn of the loop. A kill loses the batch or the answers.
 func (w *world) turn(kill bool, do func()) {
 	w.told = w.told[:0]
-	w.m.begin(w.now, false)
+	w.m.begin(w.now, w.slept)
+	w.slept = false
 	do()
 	w.m.settle()
 	if kill && w.rand.IntN(2) == 0 {
@@ -197,6 +132,7 @@ func (w *world) turn(kill bool, do func()) {
 func (w *world) record(entry string) {
 	w.journal = append(w.journal, entry)
 	fmt.Fprintf(&w.trace, "%d %s\n", len(w.journal), entry)
+	w.hash.Write([]byte(entry))
 	_, r, err := parseRecord(entry)
 	if err != nil {
 		w.fail("a record does not read back: %v\n%s", err, entry)
@@ -205,6 +141,9 @@ func (w *world) record(entry string) {
 	appendRecord(&f, []byte(entry[:len(momentLayout)]), r)
 	if string(f.out) != entry {
 		w.fail("a record does not write back:\n%s\n%s", entry, f.out)
+	}
+	if broken := w.shadow.note(uint64(len(w.journal)), r); broken != "" {
+		w.fail("%s", broken)
 	}
 	if r, ok := r.(*resulted); ok {
 		key := r.Task + "@" + r.Version.String()
@@ -248,7 +187,7 @@ func (w *world) rests() {
 			if e == nil || e.soft.link == nil || e.offline || e.draining || e.load() > 0 || e.proto < 2 && !e.soft.ready {
 				continue
 			}
-			if _, offers := e.offers.Get(t.name); offers {
+			if has, offers := e.offers.Get(t.name); offers && (has == "" || has == textHash(t.text)) {
 				w.fail("%s rests while %d of %s are queued", e.id, t.queue.len, t.name)
 			}
 		}
@@ -286,6 +225,9 @@ func (w *world) recover() {
 		if s.find(id) == 0 && s.names.gone[id] == nil {
 			w.fail("acknowledged task %s is lost", id)
 		}
+	}
+	if n := len(s.names.gone); n > 0 && w.rand.IntN(2) == 0 {
+		s.names.line = slices.Clip(s.names.line) // an alias would show
 	}
 	fmt.Fprintf(&w.trace, "-- controller restarted\n")
 	w.start(s)
@@ -332,9 +274,15 @@ func (w *world) step() {
 }
 
 func (w *world) submit() {
-	spec := task.Spec{Type: []string{"a", "b", "c"}[w.rand.IntN(3)], Retries: task.Unset}
-	spec.ID = fmt.Sprintf("s%d", w.nextID-w.rand.IntN(2)*w.rand.IntN(3))
+	spec := task.Spec{Type: []string{"a", "b", "c", "fresh", "once"}[w.rand.IntN(5)], Retries: task.Unset}
+	name := w.nextID - w.rand.IntN(2)*w.rand.IntN(3) // now and then one that was given before
 	w.nextID++
+	switch w.rand.IntN(4) {
+	case 0, 1:
+		spec.ID = fmt.Sprint("s", name)
+	case 2:
+		spec.Key = fmt.Sprint("k", name)
+	}
 	spec.Inputs = task.Values{{Name: "x", Value: "1\n=\\" + spec.ID + "é"}}
 	if w.rand.IntN(8) == 0 {
 		spec.NotBefore = time.Unix(0, w.now.raw+int64(w.rand.IntN(3000))*int64(time.Millisecond))
@@ -347,16 +295,26 @@ func (w *world) submit() {
 	if err != nil && !errors.Is(err, ErrConflict) {
 		w.fail("submit: %v", err)
 	}
-	w.m.answer(Ask{Link: submitLink{link}}, tasks, err)
+	w.m.answer(Ask{Link: submitLink{link, spec}}, tasks, err)
 }
 
 // submitLink notes acknowledged submissions.
-type submitLink struct{ *simLink }
+type submitLink struct {
+	*simLink
+	spec task.Spec
+}
 
 func (l submitLink) Answer(_ uint64, a Answer, err error) {
 	if tasks, ok := a.([]view.Submitted); ok && err == nil {
 		for _, s := range tasks {
-			l.w.acked[s.ID] = true
+			if l.spec.ID != "" || l.spec.Key != "" {
+				l.w.acked[s.ID] = true
+			}
+			key := l.spec.Type + "/" + l.spec.Key
+			if was := l.w.shadow.keys[key]; l.spec.Key != "" && was != "" && (was != s.ID || !s.Existed) {
+				l.w.fail("key %s named %s, now it is answered %+v", key, was, s)
+			}
+			l.w.shadow.keys[key] = s.ID
 		}
 	}
 }
@@ -364,7 +322,7 @@ func (l submitLink) Answer(_ uint64, a Answer, err error) {
 func (w *world) operator(kill bool) {
 	var command Command
 	query := view.Selection{All: true, Query: view.Query{States: []task.State{task.Dead}}}
-	switch w.rand.IntN(6) {
+	switch w.rand.IntN(8) {
 	case 0:
 		command = Requeue{Selection: query, Actor: "sim"}
 	case 1:
@@ -374,9 +332,13 @@ func (w *world) operator(kill bool) {
 	case 3:
 		command = Pause{Type: "a", On: w.rand.IntN(3) == 0}
 	case 4:
-		command = Drain{Exec: w.execs[w.rand.IntN(4)].id}
+		command = Drain{Exec: w.execs[w.rand.IntN(len(w.execs))].id}
 	case 5:
 		command = Repair{Key: "other", Value: fmt.Sprint(w.nextID), Reason: "sim"}
+	case 6:
+		command = Repair{Key: "other", Delete: true, Reason: "sim"}
+	case 7:
+		command = Cancel{Selection: view.Selection{IDs: []string{fmt.Sprint("s", w.rand.IntN(w.nextID+1))}}, Actor: "sim"}
 	}
 	w.turn(kill, func() { w.m.decide(Ask{Command: command, Link: &simLink{w: w}}) })
 }
@@ -389,6 +351,10 @@ func (w *world) wait() {
 	}
 	w.now.mono += d
 	w.now.raw += d
+	w.slept = !w.calm && w.rand.IntN(10) == 0
+	if !w.calm && w.rand.IntN(30) == 0 {
+		w.now.raw += int64(24 * time.Hour)
+	}
 	if !w.calm && w.rand.IntN(30) == 0 {
 		w.now.raw -= int64(time.Hour) // the clock is set back
 	}
@@ -418,97 +384,6 @@ func (w *world) imageStep() {
 	w.image = &simImage{seq: g.seq, lines: lines, hash: g.sum.String()}
 }
 
-// act lets an executor do one random thing.
-func (x *simExec) act() {
-	w := x.w
-	if x.link == nil {
-		x.connect()
-		return
-	}
-	x.link.heard = time.Unix(0, w.now.mono)
-	fault := !w.calm
-	switch n := w.rand.IntN(100); {
-	case fault && n < 3: // the connection breaks
-		w.m.decide(Ask{Command: Disconnected{Exec: x.id, Reason: "reset"}, Link: x.link})
-		x.link, x.waiting = nil, false
-	case fault && n < 5: // the process dies
-		w.m.decide(Ask{Command: Disconnected{Exec: x.id, Reason: "eof"}, Link: x.link})
-		x.die()
-	case fault && n < 6:
-		w.m.decide(Ask{Command: Offline{Exec: x.id}, Link: x.link})
-		x.die()
-	case fault && n < 8: // it hangs, and nobody hears it
-		x.link.heard = time.Unix(0, w.now.mono-int64(25*time.Second))
-	case n < 30 && x.current == nil && len(x.queue) > 0:
-		h := x.queue[0]
-		x.queue, x.current = x.queue[1:], &h
-		if w.rand.IntN(2) == 0 && x.proto > 1 {
-			w.m.decide(Ask{Command: Progress{Exec: x.id, Task: h.Task, Version: h.Version, Start: true}, Link: x.link})
-		}
-	case n < 80 && x.current != nil:
-		x.finish()
-	case n < 85 && x.proto > 1 && len(x.queue) > 1:
-		h := x.queue[len(x.queue)-1]
-		x.queue = x.queue[:len(x.queue)-1]
-		w.m.decide(Ask{Command: Returned{Exec: x.id, Task: h.Task, Version: h.Version}, Link: nullLink{x.link}})
-	case x.proto == 1 && x.current == nil && len(x.queue) == 0 && len(x.kept) == 0:
-		x.waiting = true
-		w.m.decide(Ask{Command: Ready{Exec: x.id}, Link: x.link})
-	}
-}
-
-// nullLink is a simLink whose answers are of no interest.
-type nullLink struct{ *simLink }
-
-func (nullLink) Answer(uint64, Answer, error) {}
-
-func (x *simExec) die() {
-	x.link, x.current, x.queue, x.kept, x.waiting = nil, nil, nil, nil, false
-	x.instance++
-}
-
-func (x *simExec) connect() {
-	w := x.w
-	x.link = &simLink{x: x, w: w, heard: time.Unix(0, w.now.mono)}
-	c := Register{Exec: x.id, Types: []string{"a", "b", "c"}, Proto: x.proto}
-	if x.proto > 1 {
-		c.Instance = fmt.Sprint(x.instance)
-		for _, o := range x.kept {
-			c.Running = append(c.Running, Held{o.Task, o.Version, PhaseDone})
-		}
-		if x.current != nil {
-			c.Running = append(c.Running, Held{x.current.Task, x.current.Version, PhaseRunning})
-		}
-		for _, h := range x.queue {
-			c.Running = append(c.Running, Held{h.Task, h.Version, PhaseQueued})
-		}
-	}
-	w.m.decide(Ask{Command: c, Link: x.link})
-	for _, o := range x.kept {
-		w.m.decide(Ask{Command: Result{Exec: x.id, Outcome: o}, Link: x.link})
-	}
-}
-
-func (x *simExec) finish() {
-	w := x.w
-	o := task.Outcome{Task: x.current.Task, Version: x.current.Version, Status: task.Success, Timing: task.Timing{Execute: time.Duration(w.rand.IntN(30)) * time.Millisecond}}
-	o.Outputs = task.Values{{Name: "n", Value: "1"}, {Name: "text", Value: "a b\"\\\n=\x7f"}}
-	if !w.calm {
-		switch w.rand.IntN(8) {
-		case 0:
-			o.Status, o.Error, o.Outputs = task.Failed, "it broke:\n\x1b[31m badly", nil
-		case 1:
-			o.Outputs = task.Values{{Name: "n", Value: "many"}}
-		}
-	}
-	x.current = nil
-	x.kept = append(x.kept, o)
-	w.m.decide(Ask{Command: Result{Exec: x.id, Outcome: o}, Link: x.link})
-	if !w.calm && w.rand.IntN(10) == 0 {
-		w.m.decide(Ask{Command: Result{Exec: x.id, Outcome: o}, Link: nullLink{x.link}})
-	}
-}
-
 // settled reports whether every task has ended.
 func (w *world) settled() bool {
 	for _, s := range task.States() {
@@ -535,6 +410,7 @@ func runWorld(t testing.TB, seed uint64, steps int) *world {
 			w.turn(false, func() { w.m.decide(Ask{Command: Disconnected{Exec: x.id}, Link: x.link}) })
 		}
 		x.die()
+		x.contract, x.lacks = 99, ""
 	}
 	for n := 0; !w.settled(); n++ {
 		if n > 30_000 {
@@ -546,12 +422,24 @@ func runWorld(t testing.TB, seed uint64, steps int) *world {
 	return w
 }
 
+var (
+	seeds     = flag.Uint64("seeds", 400, "simulated runs")
+	firstSeed = flag.Uint64("seed", 0, "the first run's seed")
+)
+
 func TestSimulation(t *testing.T) {
-	seeds := uint64(300)
+	n := *seeds
 	if testing.Short() {
-		seeds = 30
+		n = min(n, 30)
 	}
-	for seed := range seeds {
+	for seed := *firstSeed; seed < *firstSeed+n; seed++ {
 		runWorld(t, seed, 400)
+	}
+}
+
+// The same seed gives the same trace, so a failure can be looked at again.
+func TestSimulationRepeats(t *testing.T) {
+	if a, b := runWorld(t, 5, 300).hash.Sum64(), runWorld(t, 5, 300).hash.Sum64(); a != b {
+		t.Errorf("seed 5 gives %x, then %x", a, b)
 	}
 }

@@ -236,16 +236,26 @@ func (s *state) setKey(key, value, by string) {
 		k = &stateKey{}
 		s.keys[key] = k
 	}
+	s.move(key)
 	s.stateVersion++
 	k.value, k.seq, k.at, k.task = value, s.seq, s.stateVersion, by
 	k.version++
 }
 
-// delKey takes a key out of the global state; its version is gone with it, and
-// since the state version rose, nobody mistakes a later key for this one.
+// delKey takes a key out of the global state, and its version with it.
 func (s *state) delKey(key string) {
+	s.move(key)
 	s.stateVersion++
 	delete(s.keys, key)
+}
+
+// move tells the task that holds a context key that the key changed. Versions
+// alone would not do: a key made and deleted again looks as if it never was.
+func (s *state) move(key string) {
+	if i := s.held[key]; i != 0 {
+		s.touch(i)
+		s.at(i).moved = true
+	}
 }
 
 func (r *started) apply(s *state) uint32 {
@@ -309,7 +319,7 @@ func (r *dispatched) apply(s *state) uint32 {
 	t.sent++
 	s.tail++
 	t.order = s.tail
-	t.fresh = len(r.ContextAt) > 0
+	t.fresh, t.moved = len(r.ContextAt) > 0, false
 	s.replace(&t.context, written((&pinned{r.Context, r.ContextAt}).walk))
 	e := s.execs[x]
 	s.push(&e.held, inQueue, i)

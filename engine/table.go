@@ -32,6 +32,7 @@ type standing struct {
 	state   task.State
 	class   task.Class // of the last failure
 	fresh   bool       // its unit is fresh: context keys are held while it is out
+	moved   bool       // one of them has changed since the dispatch
 	stamp   uint64     // when it came into this state: position in that state's list
 	order   int64      // position in its type's queue, or among what its executor holds
 	due     int64      // scheduled, retrying: when it goes on
