@@ -277,6 +277,16 @@ func (c *Client) Submit(ctx context.Context, specs []task.Spec) ([]view.Submitte
 	return list, err
 }
 
+// Check asks whether the controller would take tasks now, all of them; faults
+// are in the *Error. Nothing is queued.
+func (c *Client) Check(ctx context.Context, specs []task.Spec) error {
+	frames, err := AppendCheck(nil, specs, MaxFrame)
+	if err != nil {
+		return err
+	}
+	return c.ask(ctx, frames, done)
+}
+
 // Requeue gives ended tasks a new life.
 func (c *Client) Requeue(ctx context.Context, s view.Selection) (*view.Changed, error) {
 	return c.act(ctx, OpRequeue, &s, "")

@@ -104,6 +104,9 @@ func recodeControl(m *Message) ([]byte, error) {
 		if _, err := s.Add(m); err != nil {
 			return nil, err
 		}
+		if s.Check {
+			return AppendCheck(nil, s.Specs, MaxFrame)
+		}
 		return AppendSubmit(nil, s.Specs, MaxFrame)
 	}
 	return nil, errors.New("no codec for " + string(op))

@@ -23,6 +23,15 @@ const (
 
 // AppendSubmit appends a submit in frames of at most limit bytes of text.
 func AppendSubmit(dst []byte, specs []task.Spec, limit int) ([]byte, error) {
+	return appendSubmit(dst, specs, limit, false)
+}
+
+// AppendCheck is AppendSubmit for tasks that are only checked.
+func AppendCheck(dst []byte, specs []task.Spec, limit int) ([]byte, error) {
+	return appendSubmit(dst, specs, limit, true)
+}
+
+func appendSubmit(dst []byte, specs []task.Spec, limit int, check bool) ([]byte, error) {
 	if len(specs) > MaxSubmit {
 		return dst, &Error{Code: CodeTooLarge, Message: fmt.Sprintf("%d tasks in one submit, want at most %d", len(specs), MaxSubmit)}
 	}
@@ -44,7 +53,7 @@ func AppendSubmit(dst []byte, specs []task.Spec, limit int) ([]byte, error) {
 		}
 		lines += mine
 	}
-	return endMessage(dst, at), nil
+	return endMessage(appendFlag(dst, "check", check), at), nil
 }
 
 func appendSpec(dst []byte, n int, s *task.Spec) []byte {
@@ -69,6 +78,7 @@ func appendSpec(dst []byte, n int, s *task.Spec) []byte {
 // Submission puts the parts of a submit together.
 type Submission struct {
 	Specs []task.Spec
+	Check bool // nothing is queued
 	bytes int
 	err   error // the first fault; the parts after it are not kept
 }
@@ -81,6 +91,7 @@ func (s *Submission) Open() bool { return s.bytes > 0 }
 func (s *Submission) Add(m *Message) (done bool, err error) {
 	f := fields{m: m}
 	done = !f.flag("part")
+	s.Check = f.flag("check") || s.Check
 	s.bytes++
 	if s.err == nil {
 		s.err = f.err

@@ -234,14 +234,32 @@ func (f *fake) keyPage(m *wire.Message) []byte {
 	return rows(f.t, wire.KeysHead(&page), pointers[view.Key](page.Keys)...)
 }
 
+// checked refuses inputs with the name bad.
+func (f *fake) checked(specs []task.Spec) []byte {
+	e := &wire.Error{Code: wire.CodeInvalid, Message: "some are bad"}
+	for i, spec := range specs {
+		if _, bad := spec.Inputs.Get("bad"); bad {
+			e.Faults = append(e.Faults, wire.Fault{Index: i, Message: "input bad is not declared"})
+		}
+	}
+	f.note("check of %d", len(specs))
+	if len(e.Faults) == 0 {
+		return wire.AppendAck(nil, &wire.Ack{})
+	}
+	return wire.AppendError(nil, e)
+}
+
 func (f *fake) submit(m *wire.Message, s *wire.Submission) []byte {
 	done, err := s.Add(m)
 	f.check(err)
 	if !done {
 		return []byte{}
 	}
-	specs := s.Specs
+	specs, check := s.Specs, s.Check
 	*s = wire.Submission{}
+	if check {
+		return f.checked(specs)
+	}
 	var list []view.Submitted
 	for _, spec := range specs {
 		out := view.Submitted{ID: spec.ID, State: task.Queued, Existed: f.known[spec.Key]}

@@ -51,7 +51,7 @@ func readJobs(name string, r io.Reader) (specs []task.Spec, lines []int, err err
 		}
 	}
 	if len(faults) > 0 {
-		return nil, nil, badLines(faults)
+		return nil, nil, badLines(Usage, faults)
 	}
 	if len(specs) == 0 {
 		return nil, nil, usage("", "submit: %s: no lines", name)
@@ -77,12 +77,12 @@ func readJobLine(in *bufio.Reader) (line []byte, size int, err error) {
 	}
 }
 
-func badLines(faults []string) error {
+func badLines(code Code, faults []string) error {
 	more := len(faults) - maxFaults
 	if more > 0 {
 		faults = append(faults[:maxFaults], fmt.Sprintf("submit: and %s more", plural(more, "bad line")))
 	}
-	return &ExitError{Code: Usage, Err: errors.New(strings.Join(faults, "\n")), Hint: `a line is {"type":"TYPE","in":{"name":"value"}}, optionally with "id" or "key"; nothing was submitted`}
+	return &ExitError{Code: code, Err: errors.New(strings.Join(faults, "\n")), Hint: `a line is {"type":"TYPE","in":{"name":"value"}}, optionally with "id" or "key"; nothing was submitted`}
 }
 
 // nameJobs gives keys to lines without a name: the same file again gives the

@@ -206,6 +206,9 @@ func parseTime(text string, now time.Time, sign time.Duration) (time.Time, error
 func (a *app) submit(ctx context.Context, c *wire.Client, s *submission) error {
 	var ids []string
 	r := receipt{app: a, quiet: a.json && s.wait, warned: map[string]bool{}}
+	if err := s.check(ctx, c); err != nil {
+		return err
+	}
 	bar := a.progress("submitted", len(s.specs))
 	for from := 0; from < len(s.specs); {
 		to := batchEnd(s.specs, from)
@@ -241,6 +244,41 @@ func (a *app) submit(ctx context.Context, c *wire.Client, s *submission) error {
 	return nil
 }
 
+// check asks about a file that takes more than one batch before any of it is
+// submitted: either all lines are good, or all bad ones are named.
+func (s *submission) check(ctx context.Context, c *wire.Client) error {
+	if s.lines == nil || batchEnd(s.specs, 0) == len(s.specs) {
+		return nil
+	}
+	var faults []string
+	for from := 0; from < len(s.specs); {
+		to := batchEnd(s.specs, from)
+		err := c.Check(ctx, s.specs[from:to])
+		var said *wire.Error
+		if err != nil && (!errors.As(err, &said) || len(said.Faults) == 0) {
+			return s.refused(0, err)
+		}
+		if err != nil {
+			faults = append(faults, s.faults(from, said)...)
+		}
+		from = to
+	}
+	if len(faults) > 0 {
+		return badLines(Failed, faults)
+	}
+	return nil
+}
+
+// faults are the lines that the controller would not take.
+func (s *submission) faults(from int, said *wire.Error) (list []string) {
+	for _, f := range said.Faults {
+		if i := from + f.Index; f.Index >= 0 && i < len(s.lines) {
+			list = append(list, fmt.Sprintf("submit: %s:%d: %s", s.file, s.lines[i], f.Message))
+		}
+	}
+	return list
+}
+
 // batchEnd is where the batch that starts at from ends.
 func batchEnd(specs []task.Spec, from int) int {
 	size := 0
@@ -260,17 +298,12 @@ func (s *submission) refused(from int, err error) error {
 	if !errors.As(err, &said) || s.lines == nil {
 		err = fmt.Errorf("submit: %w", err)
 	} else {
-		text := ""
-		for _, f := range said.Faults {
-			if i := from + f.Index; f.Index >= 0 && i < len(s.lines) {
-				text += fmt.Sprintf("submit: %s:%d: %s\n", s.file, s.lines[i], f.Message)
-			}
-		}
-		if text == "" {
-			text = fmt.Sprintf("submit: %s:%d: %s", s.file, s.lines[from], said.Message)
+		faults := s.faults(from, said)
+		if len(faults) == 0 {
+			faults = []string{fmt.Sprintf("submit: %s:%d: %s", s.file, s.lines[from], said.Message)}
 		}
 		code, _ := meaning(said.Code)
-		err = &ExitError{Code: code, Err: errors.New(strings.TrimSpace(text))}
+		err = &ExitError{Code: code, Err: errors.New(strings.Join(faults, "\n"))}
 	}
 	if from == 0 {
 		return err

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -326,5 +327,32 @@ func TestSwitches(t *testing.T) {
 		if f.asked[1] != tt.asked {
 			t.Errorf("%s: asked %q, want %q", tt.args, f.asked[1], tt.asked)
 		}
+	}
+}
+
+// A file of several batches is checked whole: the bad lines of all of them are
+// named, and nothing is submitted.
+func TestSubmitFileChecked(t *testing.T) {
+	lines := make([]string, 2500)
+	for i := range lines {
+		lines[i] = `{"type":"echo"}`
+	}
+	f := newFake(t)
+	f.run("submit --file " + jobsFile(t, strings.Join(lines, "\n")))
+	if !slices.Equal(f.batches, []int{1000, 1000, 500}) || len(f.submitted) != 2500 {
+		t.Errorf("batches %v", f.batches)
+	}
+	for _, n := range []int{9, 1199, 2399} {
+		lines[n] = `{"type":"echo","in":{"bad":1}}`
+	}
+	f = newFake(t)
+	name := jobsFile(t, strings.Join(lines, "\n"))
+	r := f.run("submit --file " + name)
+	want := ""
+	for _, n := range []int{10, 1200, 2400} {
+		want += fmt.Sprintf("apollo11: submit: %s:%d: input bad is not declared\n", name, n)
+	}
+	if r.code != Failed || !strings.HasPrefix(r.stderr, want+"hint: ") || len(f.submitted) != 0 {
+		t.Errorf("code %d, %d submitted: %s", r.code, len(f.submitted), r.stderr)
 	}
 }

@@ -127,12 +127,15 @@ func (s *session) takeSubmit() {
 	if !done {
 		return
 	}
-	specs := s.submit.Specs
+	specs, check := s.submit.Specs, s.submit.Check
 	s.submit = wire.Submission{}
 	chunks := cutSpecs(specs)
 	switch {
 	case err != nil:
 		s.reply(nil, err)
+	case check:
+		s.settle()
+		s.reply(engine.Done{}, s.checkSubmit(chunks))
 	case len(chunks) == 1:
 		s.ask(engine.Submit{Specs: specs}, promise{op: wire.OpSubmit})
 	default:
@@ -160,25 +163,53 @@ func cutSpecs(specs []task.Spec) (chunks [][]task.Spec) {
 // part queued, and the error says how many tasks.
 func (s *session) submitLarge(chunks [][]task.Spec) (list []view.Submitted, err error) {
 	s.settle()
-	for _, check := range []bool{true, false} {
-		list = nil
-		for _, chunk := range chunks {
-			answer, err := s.server.o.Engine.Do(s.server.ctx, engine.Submit{Specs: chunk, Check: check})
-			if err != nil {
-				return nil, submitFault(err, len(list), check)
+	if err := s.checkSubmit(chunks); err != nil {
+		return nil, err
+	}
+	for _, chunk := range chunks {
+		answer, err := s.server.o.Engine.Do(s.server.ctx, engine.Submit{Specs: chunk})
+		if err != nil {
+			said := submitFault(err, len(list))
+			if len(list) > 0 {
+				said.Message = fmt.Sprintf("%s (the first %d tasks were queued)", said.Message, len(list))
 			}
-			some, ok := answer.([]view.Submitted)
-			if !ok {
-				return nil, fmt.Errorf("a submit was answered %T", answer)
-			}
-			list = append(list, some...)
+			return nil, said
 		}
+		some, ok := answer.([]view.Submitted)
+		if !ok {
+			return nil, fmt.Errorf("a submit was answered %T", answer)
+		}
+		list = append(list, some...)
 	}
 	return list, nil
 }
 
+// checkSubmit asks about every chunk, so that all faults are named at once.
+func (s *session) checkSubmit(chunks [][]task.Spec) error {
+	var all *wire.Error
+	before := 0
+	for _, chunk := range chunks {
+		_, err := s.server.o.Engine.Do(s.server.ctx, engine.Submit{Specs: chunk, Check: true})
+		var faults *engine.SubmitError
+		switch {
+		case err == nil:
+		case !errors.As(err, &faults):
+			return submitFault(err, before)
+		case all == nil:
+			all = submitFault(err, before)
+		default:
+			all.Faults = append(all.Faults, submitFault(err, before).Faults...)
+		}
+		before += len(chunk)
+	}
+	if all != nil {
+		return all
+	}
+	return nil
+}
+
 // submitFault numbers the faults of a chunk as those of the whole.
-func submitFault(err error, before int, check bool) error {
+func submitFault(err error, before int) *wire.Error {
 	said := *wireError(err)
 	for i := range said.Faults {
 		said.Faults[i].Index += before
@@ -186,9 +217,6 @@ func submitFault(err error, before int, check bool) error {
 	var faults *engine.SubmitError
 	if errors.As(err, &faults) && len(said.Faults) > 0 {
 		said.Message = fmt.Sprintf("task %d: %s", said.Faults[0].Index+1, said.Faults[0].Message)
-	}
-	if !check && before > 0 {
-		said.Message = fmt.Sprintf("%s (the first %d tasks were queued)", said.Message, before)
 	}
 	return &said
 }

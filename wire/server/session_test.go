@@ -521,7 +521,7 @@ func TestLargeSubmit(t *testing.T) {
 			}
 			var list []view.Submitted
 			for i, s := range c.Specs {
-				if fmt.Sprint("t", bad) == s.ID {
+				if fmt.Sprint("t", bad) == s.ID || fmt.Sprint("t", bad-1500) == s.ID {
 					return nil, &engine.SubmitError{Faults: []engine.SubmitFault{{Index: i, Err: engine.ErrInvalid}}}
 				}
 				list = append(list, view.Submitted{ID: s.ID, State: task.Queued})
@@ -552,7 +552,15 @@ func TestLargeSubmit(t *testing.T) {
 		bad = 2100
 		before := len(r.engine.commands())
 		p.raw(frames)
-		p.want("type=error", "code=invalid", "0.index=2100")
+		p.want("type=error", "code=invalid", "0.index=600", "1.index=2100") // all that is wrong
+		if frames, err = wire.AppendCheck(nil, specs, 64<<10); err != nil {
+			t.Fatal(err)
+		}
+		p.raw(frames)
+		p.want("type=error", "code=invalid", "0.index=600", "1.index=2100")
+		bad = -1
+		p.raw(frames)
+		p.want("type=ack", "status=ok") // only checked
 		for _, c := range r.engine.commands()[before:] {
 			if s, ok := c.(engine.Submit); ok && !s.Check {
 				t.Error("a part was queued although another is faulty")
