@@ -95,6 +95,41 @@ func BenchmarkOpen(b *testing.B) {
 	}
 }
 
+// What a start reads of old segments at most: one of 64 MiB, then one more if the
+// first was a byte short of it. The image covers both.
+func BenchmarkOpenCovered(b *testing.B) {
+	defer func(n int) { readSize = n }(readSize)
+	readSize = 256 << 10
+	s, err := Open(Options{Dir: b.TempDir(), Files: noSync()}, day)
+	if err != nil {
+		b.Fatal(err)
+	}
+	for len(s.view.segs) < 3 {
+		if err := s.Append(day, bodies(100, 4000)); err != nil {
+			b.Fatal(err)
+		}
+	}
+	w, err := s.NewImage(s.Last())
+	if err == nil {
+		err = w.Commit([]byte("{}"))
+	}
+	if err == nil {
+		err = s.Close()
+	}
+	if err != nil {
+		b.Fatal(err)
+	}
+	for _, budget := range []int64{0, coveredBudget, coveredBudget * 5 / 4} {
+		b.Run(fmt.Sprintf("budget=%dMiB", budget>>20), func(b *testing.B) {
+			for b.Loop() {
+				if _, err := survey(s.files, s.dir, budget); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}
+
 func TestAppendDoesNotAllocate(t *testing.T) {
 	s, err := Open(Options{Dir: t.TempDir(), Files: noSync()}, day)
 	if err != nil {

@@ -366,26 +366,6 @@ func TestNewestSegmentStub(t *testing.T) {
 	}
 }
 
-// What the image covers may be damaged: the start goes on, and says so.
-func TestDamageBeforeImage(t *testing.T) {
-	d, n := journalDisk(t, rand.New(rand.NewPCG(5, 6)), true)
-	f := d.names[segmentsOf(d)[0]]
-	f.data[len(f.data)/2] ^= 1
-	s, err := openDisk(d, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	image := loadSeq(t, s)
-	if first, last := seqs(t, s, image+1); first != image+1 || last != n {
-		t.Errorf("tail is %d..%d, image %d of %d", first, last, image, n)
-	}
-	if err := s.Read(0, func(Entry) error { return nil }); !errors.Is(err, ErrDamaged) {
-		t.Errorf("whole read: %v", err)
-	}
-	s.Close()
-	checkRepair(t, d, n, 1)
-}
-
 func TestImageAhead(t *testing.T) {
 	d, _ := journalDisk(t, rand.New(rand.NewPCG(5, 6)), true)
 	names := segmentsOf(d)

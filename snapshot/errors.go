@@ -40,6 +40,8 @@ type Damage struct {
 	Seq    uint64 // of the first entry that cannot be read; 0 = not about an entry
 	What   string
 	Hint   string // a command that can be typed; empty when only reading
+
+	hopeless bool // neither image nor beginning: nothing can be kept
 }
 
 func (d *Damage) Error() string {

@@ -184,7 +184,7 @@ func (f Files) writeAside(name string, data []byte) error {
 		return err
 	}
 	if err := f.Rename(temp, name); err != nil {
-		return err
+		return errors.Join(err, f.Remove(temp))
 	}
 	return f.SyncDir(filepath.Dir(name))
 }

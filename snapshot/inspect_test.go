@@ -143,11 +143,12 @@ func TestRepairOnDisk(t *testing.T) {
 
 func TestStepString(t *testing.T) {
 	for s, want := range map[Step]string{
-		{Do: Cut, File: "a", From: 3}:                 "cut a at byte 3",
-		{Do: Keep, File: "a", From: 3, To: 9, Seq: 7}: "keep only bytes 3 to 9 of a, from seq 7 on",
-		{Do: Quarantine, File: "a"}:                   "quarantine a",
-		{Do: Begin, Seq: 7}:                           "begin a new journal at seq 7",
-		{Do: 9, File: "a"}:                            "action 9 a",
+		{Do: Cut, File: "a", From: 3}:                    "cut a at byte 3",
+		{Do: Keep, File: "a", From: 3, To: 9, Seq: 7}:    "keep only bytes 3 to 9 of a, from seq 7 on",
+		{Do: Quarantine, File: "a"}:                      "quarantine a",
+		{Do: Begin, Seq: 7}:                              "begin a new journal at seq 7",
+		{Do: 9, File: "a"}:                               "action 9 a",
+		{Do: Quarantine, File: "a", History: Span{2, 5}}: "quarantine a; history that an image covers goes with it: seq 2 to 5",
 	} {
 		if s.String() != want {
 			t.Errorf("got %q, want %q", s, want)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -155,14 +156,16 @@ func prunable(segs []segment, g generations, now time.Time, keep time.Duration) 
 	return n
 }
 
-// removeSegment also removes what recovery once cut from it.
+// removeSegment also removes what recovery once cut from it, or from one before.
 func (s *Store) removeSegment(name string) error {
 	names, err := s.files.List(s.dir)
 	if err != nil {
 		return err
 	}
-	if slices.Contains(names, name+tornEnd) {
-		err = s.files.Remove(s.path(name + tornEnd))
+	for _, n := range names {
+		if strings.HasSuffix(n, tornEnd) && n <= name+tornEnd {
+			err = errors.Join(err, s.files.Remove(s.path(n)))
+		}
 	}
 	return errors.Join(err, s.files.Remove(s.path(name)))
 }

@@ -27,7 +27,6 @@ type piece struct {
 // scan is what one segment holds: its good pieces, and what is bad between them.
 type scan struct {
 	candidate
-	size     int64
 	pieces   []piece
 	faults   []*Damage
 	torn     *torn // only of the newest segment
@@ -47,11 +46,7 @@ func scanSegment(files Files, dir string, c candidate, newest bool) (scan, error
 		}
 		s.h, s.body, s.salvaged = h, body, true
 	}
-	err := s.walked(files, dir, func(w *walk) error {
-		s.size = w.in.end
-		return s.all(w, newest)
-	})
-	return s, err
+	return s, s.walked(files, dir, func(w *walk) error { return s.all(w, newest) })
 }
 
 // salvage finds what a damaged header said, without prevcrc: number and first
@@ -123,7 +118,8 @@ func (s *scan) all(w *walk, newest bool) error {
 		if d == nil {
 			return nil
 		}
-		if newest && s.tornAt(w) {
+		// Half a batch that follows damage is no torn tail: it may be anything.
+		if newest && (len(s.faults) == 0 || w.last >= first) && s.tornAt(w) {
 			return nil
 		}
 		s.pieces[len(s.pieces)-1].tail = false
@@ -237,7 +233,7 @@ func continues(a, b scan) (ok bool, d *Damage) {
 	p := a.pieces[len(a.pieces)-1]
 	switch {
 	case a.h.seg+1 != b.h.seg:
-		return false, &Damage{File: b.name, Seq: b.h.first, What: fmt.Sprintf("segment %d stands where %d should", b.h.seg, a.h.seg+1)}
+		return false, cutOff(a.segment, b.segment)
 	case !p.tail:
 		return false, nil
 	case p.last+1 != b.h.first || p.crc != b.h.prevCRC && !b.salvaged:

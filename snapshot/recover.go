@@ -10,8 +10,13 @@ import (
 	"time"
 )
 
-// tornEnd marks what recovery cut from a segment.
-const tornEnd = ".torn"
+// tornEnd marks what recovery cut from a segment. A new one makes room for
+// itself: the newest maxTorn are kept, 2 MiB each at most, whatever crashes how
+// often; pruning a segment takes its own earlier.
+const (
+	tornEnd = ".torn"
+	maxTorn = 16
+)
 
 // found is what a look at a data folder shows, and what a start has to put in
 // order. Looking changes nothing.
@@ -21,7 +26,7 @@ type found struct {
 	torn   *torn
 	stub   string   // a last segment whose header was never whole
 	junk   []string // files that nothing refers to
-	strays int      // segments that a gap, or damage the image covers, cuts off
+	strays int      // oldest segments, beyond the budget, that a gap or damage cuts off
 	empty  *header  // the last segment has no entries: a new one takes its place
 }
 
@@ -32,9 +37,15 @@ type torn struct {
 	data []byte // what is behind it, at most MaxBatch
 }
 
-// survey reads a data folder as a start does: all headers, and every entry the
-// newest image does not cover. A *Damage means: refuse.
-func survey(files Files, dir string) (*found, error) {
+// coveredBudget is how many bytes of segments that the newest image covers a
+// start reads, newest first. The one that passes it is read whole, so that a
+// full segment is never out of reach; what is older is left to Check.
+const coveredBudget = 64 << 20
+
+// survey reads a data folder as a start does: all headers, every entry the
+// newest image does not cover, and budget bytes of those it does. A *Damage
+// means: refuse.
+func survey(files Files, dir string, budget int64) (*found, error) {
 	names, err := files.List(dir)
 	if err != nil {
 		return nil, fmt.Errorf("data folder: %w", err)
@@ -51,21 +62,52 @@ func survey(files Files, dir string) (*found, error) {
 	if err := f.check(files, dir, segs); err != nil {
 		return nil, withHint(err, dir)
 	}
+	if err := f.checkCovered(files, dir, segs, budget); err != nil {
+		return nil, withHint(err, dir)
+	}
+	if f.torn != nil || f.stub != "" {
+		f.junk = append(f.junk, oldTorn(names)...)
+	}
 	return f, nil
+}
+
+// oldTorn are the .torn files that go when another comes.
+func oldTorn(names []string) (old []string) {
+	for _, name := range names {
+		if strings.HasSuffix(name, tornEnd) {
+			old = append(old, name)
+		}
+	}
+	return old[:max(0, len(old)-maxTorn+1)]
 }
 
 func withHint(err error, dir string) error {
 	var d *Damage
 	if errors.As(err, &d) && d.Hint == "" {
-		d.Hint = "apollo11 verify --data " + dir + ", then apollo11 repair --data " + dir
+		d.Hint = "apollo11 repair --data " + typed(dir)
+		if d.hopeless {
+			d.Hint += " --start-empty; or restore a backup of the folder"
+		}
 	}
 	return err
+}
+
+// typed gives a name as a shell takes it.
+func typed(name string) string {
+	plain := func(r rune) bool {
+		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("/._-+:@,", r)
+	}
+	if name != "" && strings.TrimLeftFunc(name, plain) == "" {
+		return name
+	}
+	return "'" + strings.ReplaceAll(name, "'", `'\''`) + "'"
 }
 
 // candidate is a file named like a segment; bad is set if its header is.
 type candidate struct {
 	segment
-	bad *Damage
+	size int64
+	bad  *Damage
 }
 
 func (f *found) readHeaders(files Files, dir string, names []string) ([]candidate, error) {
@@ -110,7 +152,7 @@ func readHeader(files Files, dir, name string) (c candidate, stub bool, err erro
 	if err != nil {
 		return c, false, fmt.Errorf("read %s: %w", name, err)
 	}
-	c.name = name
+	c.name, c.size = name, size
 	n := bytes.IndexByte(b, '\n')
 	if n < 0 {
 		c.bad = &Damage{File: name, What: "header line has no end"}
@@ -193,8 +235,8 @@ func (f *found) take(cs []candidate) int {
 func missing(oldest segment, base uint64) *Damage {
 	return &Damage{
 		File: oldest.name, Seq: base + 1,
-		What: fmt.Sprintf("entries %d to %d are missing before it, and no good image covers them", base+1, oldest.h.first-1),
-		Hint: "apollo11 restore backup/DATE, or apollo11 repair --start-empty",
+		What:     fmt.Sprintf("entries %d to %d are missing before it, and no good image covers them", base+1, oldest.h.first-1),
+		hopeless: true,
 	}
 }
 
@@ -275,6 +317,46 @@ func (f *found) checkFrom(files Files, dir string, seq uint64) error {
 		}
 	}
 	return nil
+}
+
+// checkCovered reads the closed segments without an entry that a start needs,
+// newest first, and sees that nothing older is cut off from them.
+func (f *found) checkCovered(files Files, dir string, cs []candidate, budget int64) error {
+	base, baseFile := f.images.base()
+	for i := len(f.view.segs) - 2; i >= 0 && budget > 0; i-- {
+		if f.view.after(i) > base+1 {
+			continue
+		}
+		if err := f.view.readSegment(files, dir, i, func(line) error { return nil }); err != nil {
+			return history(err, base, baseFile)
+		}
+		budget -= cs[f.strays+i].size
+	}
+	if budget <= 0 || f.strays == 0 {
+		return nil
+	}
+	if d := cs[f.strays-1].bad; d != nil {
+		return history(d, base, baseFile)
+	}
+	return history(cutOff(cs[f.strays-1].segment, cs[f.strays].segment), base, baseFile)
+}
+
+// history says of damage that the state does not need what it spoils.
+func history(err error, base uint64, file string) error {
+	var d *Damage
+	if errors.As(err, &d) && base > 0 {
+		d.What += fmt.Sprintf("; only history, %s at seq %d covers it", file, base)
+	}
+	return err
+}
+
+// cutOff says that b does not stand where the segment after a should.
+func cutOff(a, b segment) *Damage {
+	d := &Damage{File: b.name, Seq: b.h.first, What: fmt.Sprintf("begins at seq %d, the segment before it at %d", b.h.first, a.h.first)}
+	if a.h.seg+1 != b.h.seg {
+		d.What = fmt.Sprintf("segment %d stands where %d should", b.h.seg, a.h.seg+1)
+	}
+	return d
 }
 
 // junk lists files left over by a start, an image or a repair that was cut

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"reflect"
 	"slices"
+	"strings"
 )
 
 // Action is one kind of change that a repair makes.
@@ -33,17 +34,28 @@ func (a Action) String() string {
 	return fmt.Sprintf("action %d", uint8(a))
 }
 
+// Span is the entries First to Last; none when both are 0.
+type Span struct{ First, Last uint64 }
+
 // Step is one change.
 type Step struct {
 	Do       Action
 	File     string
 	From, To int64
 	Seq      uint64
+	History  Span   // entries that leave the readable journal by it, and not the state: an image covers them
 	prev     uint32 // for Keep: checksum of the line before Seq, if that is kept
 	head     header // for Keep: what the file's header says or should say
 }
 
 func (s Step) String() string {
+	if s.History == (Span{}) {
+		return s.change()
+	}
+	return fmt.Sprintf("%s; history that an image covers goes with it: seq %d to %d", s.change(), s.History.First, s.History.Last)
+}
+
+func (s Step) change() string {
 	switch s.Do {
 	case Cut:
 		return fmt.Sprintf("cut %s at byte %d", s.File, s.From)
@@ -62,6 +74,7 @@ type RepairPlan struct {
 	Image    uint64 // seq of the image that is kept, 0 = none
 	First    uint64 // entries that are kept; First is above Last if none
 	Last     uint64
+	History  Span // entries before First that go: an image covers them, Aside has them, the state keeps what they did
 	Steps    []Step
 	Aside    string // folder that gets the originals
 	Problems []*Damage
@@ -93,12 +106,48 @@ func plan(files Files, dir string, empty bool) (RepairPlan, error) {
 		p.restart(x)
 	case len(x.scans) > 0:
 		d := x.noStretch()
-		d.Hint = "apollo11 restore backup/DATE, or apollo11 repair --start-empty"
-		return p, d
+		d.hopeless = true
+		return p, withHint(d, dir)
 	default:
 		p.badImages(x)
 	}
+	p.forget(x)
 	return p, nil
+}
+
+// forget notes what of the history before First the steps take away.
+func (p *RepairPlan) forget(x *exam) {
+	for i := range p.Steps {
+		s := &p.Steps[i]
+		s.History = x.span(s.File, p.First)
+		p.History = p.History.with(s.History)
+	}
+}
+
+// span is what can be read of a segment before an entry.
+func (x *exam) span(file string, before uint64) (out Span) {
+	for _, s := range x.scans {
+		if s.name != file {
+			continue
+		}
+		for _, q := range s.pieces {
+			if q.lines > 0 && q.first < before {
+				out = out.with(Span{q.first, min(q.last, before-1)})
+			}
+		}
+	}
+	return out
+}
+
+// with is the least span that has both.
+func (s Span) with(o Span) Span {
+	switch {
+	case s == Span{}:
+		return o
+	case o == Span{}:
+		return s
+	}
+	return Span{min(s.First, o.First), max(s.Last, o.Last)}
 }
 
 // keep plans around a stretch of the journal that goes on from the image.
@@ -110,8 +159,9 @@ func (p *RepairPlan) keep(x *exam, use stretch) {
 		inUse[u.file] = true
 	}
 	p.quarantine(x.names, func(name string) bool {
-		_, _, ok := parseSegmentName(name)
-		return ok && !inUse[name] && name != x.stub
+		seg, torn := strings.CutSuffix(name, tornEnd)
+		_, _, ok := parseSegmentName(seg)
+		return ok && !inUse[seg] && seg != x.stub && (!torn || slices.Contains(x.names, seg))
 	})
 	p.badImages(x)
 	if z := use.pieces[len(use.pieces)-1]; !z.tail && z.head {
@@ -142,7 +192,7 @@ func (p *RepairPlan) restart(x *exam) {
 	p.Image, p.First, p.Last = x.base(), x.base()+1, x.base()
 	p.lost = x.rest(stretch{})
 	p.quarantine(x.names, func(name string) bool {
-		_, _, ok := parseSegmentName(name)
+		_, _, ok := parseSegmentName(strings.TrimSuffix(name, tornEnd)) // numbers begin anew
 		return ok
 	})
 	p.badImages(x)
@@ -181,14 +231,23 @@ func (x *exam) rest(use stretch) []region {
 				from = q.to
 			}
 		}
-		out = append(out, region{s.name, s.h.salt, from, s.size})
+		out = append(out, region{s.name, s.h.salt, from, s.acknowledged()})
 	}
 	return out
 }
 
+// acknowledged is where the part of a segment ends that callers were promised.
+func (s scan) acknowledged() int64 {
+	if s.torn != nil {
+		return s.torn.end
+	}
+	return s.size
+}
+
 // EachLost gives every acknowledged entry that can still be read and that the
 // state loses by this plan, in the order of the files; before Repair. An entry
-// that stands twice is given twice.
+// that stands twice is given twice. History is not among them, nor is a torn
+// tail: the next start cuts that, whatever is repaired.
 func (p RepairPlan) EachLost(fn func(Entry) error) error { return p.eachLost(disk(), fn) }
 
 func (p RepairPlan) eachLost(files Files, fn func(Entry) error) error {
@@ -256,13 +315,14 @@ func repair(files Files, dir string, p RepairPlan) (err error) {
 	}
 	for _, s := range p.Steps {
 		if err := s.run(files, dir, aside); err != nil {
+			_ = files.Remove(aside) // only if nothing came into it
 			return fmt.Errorf("repair: %s: %w", s, err)
 		}
 	}
 	if err := errors.Join(files.SyncDir(aside), files.SyncDir(dir)); err != nil {
 		return fmt.Errorf("repair: %w", err)
 	}
-	_, err = survey(files, dir)
+	_, err = survey(files, dir, coveredBudget)
 	return err
 }
 

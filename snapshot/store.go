@@ -82,7 +82,7 @@ func Open(o Options, now time.Time) (*Store, error) {
 }
 
 func (s *Store) start(now time.Time) error {
-	found, err := survey(s.files, s.dir)
+	found, err := survey(s.files, s.dir, coveredBudget)
 	if err != nil {
 		return err
 	}
