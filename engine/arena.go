@@ -27,7 +27,7 @@ const (
 	smallest   = 32
 	firstBytes = 16 << 10 // a size's first chunk: most sizes never need more
 	chunkBytes = 1 << 20  // the others
-	lengthSize = 4 // each cell begins with its text's length
+	lengthSize = 4        // each cell begins with its text's length
 )
 
 // classOf is the size class that holds n bytes. Classes grow by a quarter of a

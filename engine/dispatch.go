@@ -2,6 +2,7 @@ package engine
 
 import (
 	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
 	"strconv"
 	"strings"
@@ -343,7 +344,8 @@ func (m *machine) keyVersion(key string) string {
 
 func hashText(text string) string {
 	sum := sha256.Sum256([]byte(text))
-	return "sha256:" + hexText(sum[:])
+	hash := make([]byte, 0, 7+2*len(sum))
+	return string(hex.AppendEncode(append(hash, "sha256:"...), sum[:]))
 }
 
 // mustParse reads a canonical text that this program wrote.

@@ -58,7 +58,8 @@ const undeclaredAttempt = 10 * time.Minute
 // setAttemptEnd gives a task that is out its full time from now.
 func (m *machine) setAttemptEnd(i uint32) {
 	limit := undeclaredAttempt
-	unit, own := m.types[m.at(i).typ].unit, m.specOf(i).timeout
+	unit := m.types[m.at(i).typ].unit
+	_, own := m.limitsOf(i)
 	switch {
 	case unit != nil && own != 0:
 		limit = unit.Prepare + own + unit.Cleanup + attemptSlack

@@ -28,7 +28,7 @@ type overlay struct {
 // resolve works out what a result would make of the global state: the resolved
 // values of the keys that really change, and the keys that go. It changes nothing.
 func (m *machine) resolve(outputs task.Values, changes []task.Change) (set task.Values, del []string, err error) {
-	o := overlay{m: m, changed: map[string]*string{}}
+	o := overlay{m: m}
 	for i := range m.set.Keys {
 		rule := &m.set.Keys[i]
 		if value, ok := outputs.Get(rule.From); ok && rule.From != "" {
@@ -51,7 +51,9 @@ func (m *machine) resolve(outputs task.Values, changes []task.Change) (set task.
 			set = append(set, task.Value{Name: key, Value: *value})
 		}
 	}
-	set, err = task.NewValues(set)
+	if len(set) > 1 {
+		set, err = task.NewValues(set)
+	}
 	slices.Sort(del)
 	return set, del, err
 }
@@ -83,6 +85,9 @@ func (o *overlay) apply(c task.Change) error {
 }
 
 func (o *overlay) put(key string, value *string) {
+	if o.changed == nil {
+		o.changed = map[string]*string{}
+	}
 	if _, seen := o.changed[key]; !seen {
 		o.order = append(o.order, key)
 	}

@@ -141,7 +141,7 @@ func (s *loading) loadTask(line string) error {
 		return err
 	}
 	spec := taskSpec{
-		id: l.id, key: l.key, filled: l.filled, retries: l.retries - 1, timeout: l.timeout, inputs: string(l.inputs.AppendText(nil)),
+		id: l.id, key: l.key, filled: l.filled, retries: l.retries - 1, timeout: l.timeout,
 	}
 	if err := errors.Join(spec.check(), task.CheckType(l.typ)); err != nil {
 		return err
@@ -155,7 +155,7 @@ func (s *loading) loadTask(line string) error {
 	chain := t.chain
 	*t = l.slot
 	t.chain, t.exec, t.typ = chain, x, s.typ(l.typ)
-	t.spec = s.texts.put(spec.append(nil))
+	t.spec = s.putSpec(&spec, l.inputs)
 	s.types[t.typ].refs++
 	if x != 0 {
 		s.execs[x].refs++

@@ -98,7 +98,7 @@ func TestHashCoversEveryField(t *testing.T) {
 		"result":  func() { s.replace(&slot.result, []byte("by=a")) },
 		"history": func() { s.replace(&slot.history, []byte("attempt=1\n")) },
 		"spec": func() {
-			s.replace(&slot.spec, (&taskSpec{id: "a", key: "k", filled: "x", retries: 3, timeout: 5000, inputs: "x=1"}).append(nil))
+			s.replace(&slot.spec, append((&taskSpec{id: "a", key: "k", filled: "x", retries: 3, timeout: 5000}).append(nil), "x=1"...))
 		},
 		"epoch": func() { s.epoch++ }, "seq": func() { s.seq++ }, "wall": func() { s.wall += 1000 }, "nums": func() { s.nums++ }, "stamps": func() { s.stamps++ },
 		"tail": func() { s.tail++ }, "head": func() { s.head-- }, "stateVersion": func() { s.stateVersion++ }, "configVersion": func() { s.configVersion++ },

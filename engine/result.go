@@ -249,7 +249,7 @@ func (m *machine) retry(typ uint32) task.Retry {
 }
 
 func (m *machine) retries(i uint32) int {
-	if n := m.specOf(i).retries; n != task.Unset {
+	if n, _ := m.limitsOf(i); n != task.Unset {
 		return n
 	}
 	return m.retry(m.at(i).typ).Retries

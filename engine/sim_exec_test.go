@@ -203,7 +203,6 @@ func (x *simExec) finish() {
 	}
 }
 
-
 // types is what the executor offers.
 func (x *simExec) types() []string {
 	return slices.DeleteFunc([]string{"a", "b", "c", "fresh", "once"}, func(name string) bool { return name == x.lacks })

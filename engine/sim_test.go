@@ -29,7 +29,7 @@ type world struct {
 	rand    *rand.Rand
 	m       *machine
 	now     moment
-	journal []string  // durable entries
+	journal []string // durable entries
 	shadow  shadow
 	image   *simImage // the last image taken
 	taking  *imaging  // one being taken
@@ -40,6 +40,7 @@ type world struct {
 	told    []told          // answers of the last turn
 	calm    bool            // faults have stopped
 	slept   bool            // the next turn comes late
+	wall    int64           // of the last record
 	nextID  int
 	trace   strings.Builder
 	hash    hash.Hash64 // of the whole trace: the same seed gives the same
@@ -68,7 +69,7 @@ func (w *world) fail(format string, args ...any) {
 
 func simSettings() Settings {
 	set := DefaultSettings()
-	set.RetainTasks = 40
+	set.RetainTasks = 12
 	set.Limits = map[string]int{"b": 2}
 	set.Keys = []KeyRule{{Rule: task.Rule{Name: "total", Kind: task.Int}, From: "n", Apply: task.Add}}
 	set.Unit.Retry.Interval = 500 * time.Millisecond
@@ -133,7 +134,11 @@ func (w *world) record(entry string) {
 	w.journal = append(w.journal, entry)
 	fmt.Fprintf(&w.trace, "%d %s\n", len(w.journal), entry)
 	w.hash.Write([]byte(entry))
-	_, r, err := parseRecord(entry)
+	wall, r, err := parseRecord(entry)
+	if wall < w.wall {
+		w.fail("recorded time goes back")
+	}
+	w.wall = wall
 	if err != nil {
 		w.fail("a record does not read back: %v\n%s", err, entry)
 	}

@@ -284,13 +284,12 @@ func (r *submitted) apply(s *state) uint32 {
 	if err := spec.check(); err != nil {
 		panic(brokenRule(err.Error()))
 	}
-	spec.inputs = string(r.Inputs.AppendText(nil))
 	i := s.create(r.Task)
 	s.nums++
 	t := s.at(i)
 	t.identity = identity{
 		num: s.nums, submitted: s.wall, notBefore: r.NotBefore, deadline: r.Deadline,
-		spec: s.texts.put(spec.append(nil)), typ: s.typ(r.Type), named: r.Named,
+		spec: s.putSpec(&spec, r.Inputs), typ: s.typ(r.Type), named: r.Named,
 	}
 	s.types[t.typ].refs++
 	s.push(&s.all, byNum, i)
@@ -320,7 +319,10 @@ func (r *dispatched) apply(s *state) uint32 {
 	s.tail++
 	t.order = s.tail
 	t.fresh, t.moved = len(r.ContextAt) > 0, false
-	s.replace(&t.context, written((&pinned{r.Context, r.ContextAt}).walk))
+	s.replace(&t.context, nil)
+	if len(r.Context)+len(r.ContextAt) > 0 {
+		s.replace(&t.context, written((&pinned{r.Context, r.ContextAt}).walk))
+	}
 	e := s.execs[x]
 	s.push(&e.held, inQueue, i)
 	e.soft.bytes += len(s.texts.get(t.spec))

@@ -16,7 +16,7 @@ func (m *machine) submit(c Submit) ([]view.Submitted, error) {
 	if err := m.mayTakeWork(c); err != nil {
 		return nil, err
 	}
-	batch := intake{m: m, ids: map[string]view.Submitted{}, works: map[string]string{}, keys: map[nameKey]string{}}
+	batch := intake{m: m}
 	batch.records, batch.answers = make([]*submitted, 0, len(c.Specs)), make([]view.Submitted, 0, len(c.Specs))
 	var faults []SubmitFault
 	for i := range c.Specs {
@@ -84,15 +84,23 @@ func (b *intake) add(spec *task.Spec) error {
 	}
 	answer := view.Submitted{ID: r.Task, State: r.State, Warning: b.m.warnType(r.Type)}
 	if r.Named {
-		b.ids[r.Task], b.works[r.Task] = answer, workHash(r.Type, string(inputs.AppendText(nil)))
-	}
-	if r.Key != "" {
-		b.keys[nameKey{r.Type, r.Key}] = r.Task
+		b.note(r, answer, inputs)
 	}
 	b.bytes += recordBytes(r)
 	b.records = append(b.records, r)
 	b.answers = append(b.answers, answer)
 	return nil
+}
+
+// note remembers what a new task is named by.
+func (b *intake) note(r *submitted, answer view.Submitted, inputs task.Values) {
+	if b.ids == nil {
+		b.ids, b.works, b.keys = map[string]view.Submitted{}, map[string]string{}, map[nameKey]string{}
+	}
+	b.ids[r.Task], b.works[r.Task] = answer, workHash(r.Type, string(inputs.AppendText(nil)))
+	if r.Key != "" {
+		b.keys[nameKey{r.Type, r.Key}] = r.Task
+	}
 }
 
 // known answers a submission of work that was named before.

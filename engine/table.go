@@ -78,15 +78,16 @@ const (
 
 // table is all tasks, found by slot or by id.
 type table struct {
-	chunks []*[slotChunk]slot
-	made   uint32 // slots ever made, the unused slot 0 included
-	free   []uint32
-	ids    map[uint64]uint32 // id hash: first slot of its chain
-	seed   maphash.Seed
-	texts  arena
-	live   int
-	all    list
-	states [16]list
+	chunks  []*[slotChunk]slot
+	made    uint32 // slots ever made, the unused slot 0 included
+	free    []uint32
+	ids     map[uint64]uint32 // id hash: first slot of its chain
+	seed    maphash.Seed
+	texts   arena
+	scratch []byte // for a text on its way into the arena
+	live    int
+	all     list
+	states  [16]list
 }
 
 const slotChunk = 1024

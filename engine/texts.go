@@ -20,13 +20,32 @@ type taskSpec struct {
 	inputs  string // canonical text
 }
 
+// append writes all but the inputs, whose canonical text follows.
 func (p *taskSpec) append(dst []byte) []byte {
 	dst = append(append(dst, byte(len(p.id))), p.id...)
 	dst = append(append(dst, byte(len(p.key))), p.key...)
 	dst = append(binary.AppendUvarint(dst, uint64(len(p.filled))), p.filled...)
 	dst = binary.AppendVarint(dst, int64(p.retries))
-	dst = binary.AppendVarint(dst, int64(p.timeout))
-	return append(dst, p.inputs...)
+	return binary.AppendVarint(dst, int64(p.timeout))
+}
+
+// putSpec stores a spec with its inputs.
+func (t *table) putSpec(p *taskSpec, inputs task.Values) text {
+	t.scratch = inputs.AppendText(p.append(t.scratch[:0]))
+	return t.texts.put(t.scratch)
+}
+
+// limitsOf is the retries and the time-out that a slot's task was given itself,
+// read without its texts.
+func (t *table) limitsOf(i uint32) (retries int, timeout time.Duration) {
+	b := t.texts.get(t.at(i).spec)
+	b = b[1+b[0]:] // id
+	b = b[1+b[0]:] // key
+	filled, n := binary.Uvarint(b)
+	b = b[n+int(filled):]
+	own, n := binary.Varint(b)
+	limit, _ := binary.Varint(b[n:])
+	return int(own), time.Duration(limit)
 }
 
 // check refuses what append could not write.
