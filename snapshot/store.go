@@ -59,7 +59,8 @@ type tip struct {
 //
 // A torn tail is cut, with a copy of the cut bytes in a .torn file and a
 // warning. Damage that a crash does not explain is a *Damage and leaves all
-// files as they were. A folder that another process holds is ErrLocked.
+// files as they were; that holds for old segments too, of which the newest 64 MiB
+// are checked. A folder that another process holds is ErrLocked.
 func Open(o Options, now time.Time) (*Store, error) {
 	s := &Store{dir: o.Dir, size: o.SegmentSize, log: o.Log, files: o.Files.orDisk()}
 	if s.size <= 0 {
