@@ -148,7 +148,15 @@ func TestRepairOldSegments(t *testing.T) {
 			if p.Image != n || p.Last != n || p.First < tc.from || p.First > tc.to {
 				t.Errorf("keeps the image at %d and %d to %d, want first %d to %d", p.Image, p.First, p.Last, tc.from, tc.to)
 			}
-			checkHistory(t, p, name == "header")
+			switch {
+			case name == "header" && p.History != (Span{}):
+				t.Errorf("history %v goes, and all could be kept", p.History)
+			case name == "gone" && p.History != (Span{1, first(2) - 1}):
+				t.Errorf("history %v goes, want up to the file that is gone", p.History)
+			case name != "header" && name != "gone" && p.History != (Span{1, p.First - 1}): // also what cannot be read
+				t.Errorf("history %v goes, what is kept begins at %d", p.History, p.First)
+			}
+			checkHistory(t, p)
 			if err := p.eachLost(d.files(), func(e Entry) error { return fmt.Errorf("entry %d", e.Seq) }); err != nil {
 				t.Errorf("lost to the state: %v", err)
 			}
@@ -172,17 +180,9 @@ func TestRepairOldSegments(t *testing.T) {
 	}
 }
 
-func checkHistory(t *testing.T, p RepairPlan, none bool) {
+// checkHistory holds the steps against the whole.
+func checkHistory(t *testing.T, p RepairPlan) {
 	t.Helper()
-	if none {
-		if p.History != (Span{}) {
-			t.Errorf("history %v goes, and all could be kept", p.History)
-		}
-		return
-	}
-	if p.History.First != 1 || p.History.Last >= p.First {
-		t.Errorf("history %v goes, what is kept begins at %d", p.History, p.First)
-	}
 	var all Span
 	for _, s := range p.Steps {
 		all = all.with(s.History)

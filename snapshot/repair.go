@@ -124,19 +124,26 @@ func (p *RepairPlan) forget(x *exam) {
 	}
 }
 
-// span is what can be read of a segment before an entry.
-func (x *exam) span(file string, before uint64) (out Span) {
-	for _, s := range x.scans {
-		if s.name != file {
-			continue
-		}
-		for _, q := range s.pieces {
-			if q.lines > 0 && q.first < before {
-				out = out.with(Span{q.first, min(q.last, before-1)})
-			}
+// span is what a segment holds, or held before it was damaged, before an entry.
+func (x *exam) span(file string, before uint64) Span {
+	i := slices.IndexFunc(x.scans, func(s scan) bool { return s.name == file })
+	if i < 0 {
+		return Span{}
+	}
+	seg, first, _ := parseSegmentName(file)
+	last := first - 1
+	for _, q := range x.scans[i].pieces {
+		last = max(last, q.last)
+	}
+	if i+1 < len(x.scans) {
+		if n, next, _ := parseSegmentName(x.scans[i+1].name); n == seg+1 {
+			last = max(last, next-1)
 		}
 	}
-	return out
+	if last = min(last, before-1); last < first {
+		return Span{}
+	}
+	return Span{first, last}
 }
 
 // with is the least span that has both.
