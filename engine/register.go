@@ -13,24 +13,34 @@ import (
 // execSoft is what the loop knows of an executor beside the journal: losing it
 // costs nothing.
 type execSoft struct {
-	link     Link             // nil: not connected
-	ready    bool             // protocol 1: a heartbeat waits for a task
-	late     bool             // a beat was missed
-	linked   int64            // when it registered
-	mark     int64            // newest queue position then: what it holds up to it is from before
-	beat     time.Duration    // what it was told of heartbeats; 0: not registered since the start
-	silent   int64            // when it was disconnected, or the controller started
-	grace    time.Duration    // to come back from then on
-	answered int64            // its last result
-	busy     int64            // protocol 1: until when a fenced attempt excuses its silence
-	bytes    int              // of the tasks it holds
-	long     int              // tasks it holds that nothing may wait behind
-	zombies  map[zombie]int64 // fenced attempts it may still work on: until when that is believed
+	link     Link          // nil: not connected
+	ready    bool          // protocol 1: a heartbeat waits for a task
+	late     bool          // a beat was missed
+	linked   int64         // when it registered
+	mark     int64         // newest queue position then: what it holds up to it is from before
+	beat     time.Duration // what it was told of heartbeats; 0: not registered since the start
+	answered int64         // its last result
+	absence
+	fences
+	bytes    int // of the tasks it holds
+	long     int // tasks it holds that nothing may wait behind
 	progress progressNote
-	why      string // of being silent
-	losses   int    // times it was lost since the start
+	losses   int // times it was lost since the start
 	groupPlace
 	heap [dueKinds]uint32
+}
+
+// absence is an executor without a connection.
+type absence struct {
+	silent int64         // when it lost it, or the controller started
+	grace  time.Duration // to come back from then on
+	why    string
+}
+
+// fences are attempts that nobody waits for, and an executor may still work on.
+type fences struct {
+	zombies map[zombie]int64 // until when that is believed
+	busy    int64            // protocol 1: until when they excuse its silence
 }
 
 // zombie is a fenced attempt.
@@ -240,7 +250,7 @@ func (m *machine) greet(id string, reg Registered) {
 }
 
 // fence counts an attempt that nobody waits for as work of its executor.
-func (x *execSoft) fence(z zombie, until int64) {
+func (x *fences) fence(z zombie, until int64) {
 	if x.zombies == nil {
 		x.zombies = map[zombie]int64{}
 	}
