@@ -114,13 +114,16 @@ func tellPlan(out io.Writer, plan snapshot.RepairPlan) error {
 	for _, step := range plan.Steps {
 		fmt.Fprintf(out, "step: %s\n", task.Printable(step.String()))
 	}
+	if h := plan.History; h.Last != 0 {
+		fmt.Fprintf(out, "history that goes: records %d to %d, which an image covers; they stay in %s\n", h.First, h.Last, plan.Aside)
+	}
 	lost := 0
 	err := plan.EachLost(func(e snapshot.Entry) error {
 		lost++
 		_, err := fmt.Fprintf(out, "lost: %d %s\n", e.Seq, task.Printable(string(e.Body)))
 		return err
 	})
-	fmt.Fprintf(out, "readable records that would be lost: %d\n", lost)
+	fmt.Fprintf(out, "records that the state would lose, as far as they can be read: %d\n", lost)
 	return err
 }
 
