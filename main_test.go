@@ -192,7 +192,9 @@ var arrows = map[string][]string{
 	"apollo11/engine/unit":    {"engine/task"},
 	"apollo11/engine/view":    {"engine/task"}, // states and values are task's words
 	"apollo11/snapshot":       {},
-	"apollo11/tui/cli":        {"engine/mission", "engine/task", "engine/view", "wire"},
+	"apollo11/tui":            {"engine/task", "engine/view", "tui/hush"}, // hush: keeps the terminal library quiet at start
+	"apollo11/tui/hush":       {},
+	"apollo11/tui/cli":        {"engine/mission", "engine/task", "engine/view", "tui", "wire"}, // tui: attach
 	"apollo11/wire":           {"engine/task", "engine/view"},
 	"apollo11/wire/bench":     {"engine/task", "wire"},
 	"apollo11/wire/executor":  {"engine/task", "engine/unit", "wire"},
@@ -202,7 +204,7 @@ var arrows = map[string][]string{
 	"apollo11/wire/controller": {"engine", "engine/view", "snapshot", "wire/server"},
 	// The ways in which the program is started: configuration into options.
 	"apollo11/tui/start": {
-		"engine", "engine/config", "engine/mission", "engine/task", "engine/unit", "snapshot", "tui/cli", "wire",
+		"engine", "engine/config", "engine/mission", "engine/task", "engine/unit", "snapshot", "tui", "tui/cli", "wire", // tui: the log pane, and how the console was left
 		"wire/bench", "wire/controller", "wire/executor", "wire/server",
 	},
 }

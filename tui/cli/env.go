@@ -17,6 +17,7 @@ type Env struct {
 	Terminal bool             // stdout is one: tables fit it, what units printed is cleaned
 	Ask      bool             // stdin is one: a person can answer
 	Color    bool             // stdout is a terminal, and NO_COLOR is not set
+	ASCII    bool             // the terminal shows nothing else
 	Width    int              // columns of the terminal; 0: as wide as needed
 	Now      func() time.Time // its location is the one that times are shown in
 	AddrEnv  string           // APOLLO_ADDR; empty: not set
@@ -39,6 +40,7 @@ type Env struct {
 type Settings struct {
 	Data      string // the data folder
 	TokenFile string // auth.operator_token_file
+	Theme     string // console.theme
 }
 
 // Timeline is where replay reads from: a controller, or files.

@@ -20,6 +20,7 @@ import (
 type Tour struct {
 	Addr string // of the controller
 	Data string // the weather file, where units find it
+	Pace string // seconds that a unit waits, so that a person can watch; empty: none
 }
 
 // Tour runs the demo.
@@ -48,6 +49,58 @@ func (p *Program) Tour(ctx context.Context, t Tour) error {
 	return a.failure(a.answer(ctx, c))
 }
 
+// Watched is the demo for the console: the same work, given out year by year.
+// It returns when all is submitted.
+func (p *Program) Watched(ctx context.Context, t Tour) error {
+	a := p.app
+	c, err := wire.Dial(ctx, t.Addr, wire.ClientOptions{Actor: a.Actor, Build: a.Build})
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	specs, err := t.work()
+	if err != nil {
+		return err
+	}
+	for _, wave := range waves(specs) {
+		if _, err := c.Submit(ctx, wave); err != nil {
+			return err
+		}
+		select {
+		case <-time.After(waveEvery):
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	return nil
+}
+
+// waveEvery is about as long as two executors work on a wave.
+const waveEvery = 9 * time.Second
+
+// waves cuts the work: what goes wrong first, for a person to look at while a
+// year follows the other.
+func waves(specs []task.Spec) [][]task.Spec {
+	var odd, months, reports []task.Spec
+	for _, s := range specs {
+		switch s.Type {
+		case "count_month":
+			months = append(months, s)
+		case "report_year":
+			reports = append(reports, s)
+		default:
+			odd = append(odd, s)
+		}
+	}
+	var list [][]task.Spec
+	for i, report := range reports {
+		year := slices.Clone(months[i*len(months)/len(reports) : (i+1)*len(months)/len(reports)])
+		list = append(list, append(year, report))
+	}
+	list[0] = append(odd, list[0]...)
+	return list
+}
+
 // work is a task for every month and every year of the weather file, one call
 // that fails twice before it gets through, and one report that nobody takes.
 func (t Tour) work() ([]task.Spec, error) {
@@ -57,6 +110,9 @@ func (t Tour) work() ([]task.Spec, error) {
 	}
 	file := task.Value{Name: "file", Value: t.Data}
 	spec := func(typ string, inputs ...task.Value) task.Spec {
+		if t.Pace != "" && typ != "file_report" && typ != "call_station" {
+			inputs = append(inputs, task.Value{Name: "pace", Value: t.Pace})
+		}
 		return task.Spec{Type: typ, Inputs: inputs, Retries: task.Unset}
 	}
 	specs := []task.Spec{spec("call_station", task.Value{Name: "station", Value: "sea-tac"})}

@@ -24,35 +24,74 @@ func (p *program) demoCommand() *cobra.Command {
 	return c
 }
 
-// demo runs the bundled work on a temporary folder, then checks the journal.
+// pace is how long a unit of the watched demo waits, in seconds: long enough to
+// be seen at work.
+const pace = "1.2"
+
+// demo runs the bundled work on a temporary folder: to be watched in the
+// console, or, without a terminal, to its end.
 func (p *program) demo(cmd *cobra.Command, _ []string) error {
 	dir, err := os.MkdirTemp("", "apollo11-demo-")
 	if err != nil {
 		return err
 	}
-	defer os.RemoveAll(dir)
+	if headless(cmd) || p.screen() != "" {
+		defer os.RemoveAll(dir)
+		return p.demoToEnd(cmd, dir)
+	}
+	return p.demoWatched(cmd, dir)
+}
+
+// demoServe is the demo's controller, and where the weather file is.
+func (p *program) demoServe(dir string) (s serve, data string, err error) {
 	c, err := p.demoConfig(dir)
 	if err != nil {
-		return err
+		return s, "", err
 	}
-	s := serve{program: p, config: c, words: io.Discard}
+	s = serve{program: p, config: c, words: io.Discard}
 	examples, err := s.examples()
+	s.config.Local.Units = filepath.Join(examples, "units")
+	return s, filepath.Join(examples, "data", "seattle-weather.csv"), err
+}
+
+// demoToEnd prints the timeline, then checks the journal.
+func (p *program) demoToEnd(cmd *cobra.Command, dir string) error {
+	s, data, err := p.demoServe(dir)
 	if err != nil {
 		return err
 	}
-	s.config.Local.Units = filepath.Join(examples, "units")
 	err = s.run(cmd.Context(), func(ctx context.Context, addr string) error {
-		return p.Tour(ctx, cli.Tour{Addr: addr, Data: filepath.Join(examples, "data", "seattle-weather.csv")})
+		return p.Tour(ctx, cli.Tour{Addr: addr, Data: data})
 	})
 	if err != nil {
 		return exit(err)
 	}
-	report, verified, err := controller.Verify(c.Data, nil)
+	report, verified, err := controller.Verify(s.config.Data, nil)
 	if err != nil {
 		return exit(err)
 	}
 	_, err = fmt.Fprintln(cmd.OutOrStdout(), sentence(report, verified))
 	return err
+}
+
+// demoWatched shows the console on the demo at work; its folder stays.
+func (p *program) demoWatched(cmd *cobra.Command, dir string) error {
+	s, data, err := p.demoServe(dir)
+	if err != nil {
+		return err
+	}
+	err = s.withConsole(cmd.Context(), func(ctx context.Context, addr string) error {
+		return p.Watched(ctx, cli.Tour{Addr: addr, Data: data, Pace: pace})
+	})
+	if err != nil {
+		return exit(err)
+	}
+	folder := s.config.Data
+	fmt.Fprintf(p.Stderr, "apollo11: the demo's folder stays: %s\n", dir)
+	for _, next := range []string{"replay --data " + folder, "verify " + folder, "--config " + filepath.Join(dir, "demo.toml") + " --data " + folder} {
+		fmt.Fprintf(p.Stderr, "hint: apollo11 %s\n", next)
+	}
+	return nil
 }
 
 // demoConfig is the demo's own configuration: none of the person's files.

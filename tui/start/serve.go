@@ -24,17 +24,28 @@ import (
 	"apollo11/wire/server"
 )
 
-// headless is the program without a command: the controller on its folder.
-func (p *program) headless(cmd *cobra.Command, _ []string) error {
+// controller is the program without a command: the controller on its folder,
+// with the console on it where there is a terminal.
+func (p *program) controller(cmd *cobra.Command, _ []string) error {
 	c, err := p.flagged(cmd)
 	if err != nil {
 		return err
 	}
-	if quiet, err := cmd.Flags().GetBool("no-tui"); err == nil && !quiet {
-		fmt.Fprintln(p.Stderr, "apollo11: running headless; log lines follow")
-	}
 	s := serve{program: p, config: c, file: cmd.Flag("config").Value.String(), words: p.Stdout}
-	return exit(s.run(cmd.Context(), nil))
+	if headless(cmd) {
+		return exit(s.run(cmd.Context(), nil))
+	}
+	if why := p.screen(); why != "" {
+		fmt.Fprintf(p.Stderr, "apollo11: %s: running headless; log lines follow\n", why)
+		return exit(s.run(cmd.Context(), nil))
+	}
+	return exit(s.withConsole(cmd.Context(), nil))
+}
+
+// headless reports whether a person wants no console.
+func headless(cmd *cobra.Command) bool {
+	no, err := cmd.Flags().GetBool("no-tui")
+	return err == nil && no
 }
 
 // serve is one controller with its log and its local executors.

@@ -59,12 +59,12 @@ func Run(w World) int {
 	p := &program{World: w, haste: make(chan struct{})}
 	p.Program = cli.New(p.env())
 	p.Root.Version = build()
-	p.Root.RunE = p.headless
+	p.Root.RunE = p.controller
 	p.Root.Flags().Bool("no-tui", false, "headless: log lines, no console")
 	p.Root.Flags().StringVar(&p.listen, "listen", "", "`HOST:PORT` to listen on; port 0 takes a free one")
 	p.Root.AddCommand(
 		&cobra.Command{Use: "version", Short: "print the version", Args: cobra.NoArgs, RunE: p.version},
-		p.execCommand(), p.demoCommand(), p.verifyCommand(), p.repairCommand(),
+		p.execCommand(), p.demoCommand(), p.verifyCommand(), p.repairCommand(), p.AttachCommand(),
 	)
 	p.addBench()
 	ctx, cancel := context.WithCancel(context.Background())
@@ -94,11 +94,11 @@ func (p *program) env() cli.Env {
 	}
 	return cli.Env{
 		Stdin: p.Stdin, Stdout: p.Stdout, Stderr: p.Stderr, Terminal: terminal, Ask: term.IsTerminal(int(p.Stdin.Fd())),
-		Color: terminal && p.variable("NO_COLOR") == "", Width: width, Now: p.Now, AddrEnv: p.variable("APOLLO_ADDR"),
+		Color: terminal && p.variable("NO_COLOR") == "", ASCII: p.ascii(), Width: width, Now: p.Now, AddrEnv: p.variable("APOLLO_ADDR"),
 		Actor: actor(), Build: build(), FolderID: controller.FolderID,
 		Settings: func(file string) (cli.Settings, error) {
 			c, err := p.config(file, nil)
-			return cli.Settings{Data: c.Data, TokenFile: c.Auth.OperatorTokenFile}, err
+			return cli.Settings{Data: c.Data, TokenFile: c.Auth.OperatorTokenFile, Theme: p.theme(c.Console.Theme)}, err
 		},
 		Offline: func(path string) (cli.Timeline, error) { return controller.OpenOffline(path) },
 	}

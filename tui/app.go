@@ -1,0 +1,224 @@
+package tui
+
+import (
+	"time"
+
+	tea "github.com/charmbracelet/bubbletea"
+
+	"apollo11/engine/view"
+)
+
+// overlay is what lies over a screen.
+type overlay uint8
+
+const (
+	noOverlay overlay = iota
+	helpOverlay
+	noticeOverlay
+	detailOverlay
+)
+
+// Verdict is how a person left the console.
+type Verdict uint8
+
+// The verdicts.
+const (
+	Left Verdict = iota // the controller goes on
+	Stop                // the controller is to stop
+)
+
+// model is the root: it routes keys and answers, and asks again and again.
+type model struct {
+	o       Options
+	s       *shared
+	screens [screens]screen
+	at      screenID
+	before  screenID // the screen before
+	asked   [screens]asking
+	polls   polling
+
+	w, h    int
+	keys    keystream
+	overlay overlay
+	scroll  int  // of the overlay, or of the detail beside the list
+	focus   bool // moves scroll the detail beside the list
+	prompt  *prompt
+
+	frame   string // the last one; empty: something changed since
+	verdict Verdict
+}
+
+// asking is a screen's open question.
+type asking struct {
+	number  int
+	waiting bool
+}
+
+// polling is the root's own.
+type polling struct {
+	waiting bool      // for an overview
+	active  time.Time // of the last key or change
+}
+
+func newModel(o Options) *model {
+	theme := themeAt(o.Theme)
+	if o.NoColor {
+		theme = themeAt("mono")
+	}
+	s := &shared{
+		source: o.Source, clock: o.Now, describe: o.Describe, log: o.Log, theme: &themes[theme], over: &view.Overview{},
+	}
+	m := &model{o: o, s: s, at: onMission, before: onMission}
+	m.screens = [screens]screen{
+		onMission: &missionScreen{}, onExecutors: newExecutorsScreen(), onQueue: newQueueScreen(), onDead: newDeadScreen(),
+		onTimeline: newTimelineScreen(), onState: newStateScreen(), onLog: newLogScreen(),
+	}
+	m.polls.active = o.Now()
+	return m
+}
+
+// Init implements tea.Model.
+func (m *model) Init() tea.Cmd { return m.tick() }
+
+// Update implements tea.Model. It routes; nothing in it waits.
+func (m *model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
+	m.frame = ""
+	var cmd tea.Cmd
+	switch msg := msg.(type) {
+	case tea.WindowSizeMsg:
+		m.w, m.h = msg.Width, msg.Height
+		m.s.split = m.w >= splitFrom
+		cmd = m.askScreen()
+	case tea.KeyMsg:
+		cmd = m.key(msg)
+	case escMsg:
+		cmd = m.strokes(m.keys.flush(msg.turn))
+	case tickMsg:
+		cmd = m.tick()
+	case overviewMsg:
+		m.takeOverview(msg)
+	case answer:
+		cmd = m.takeAnswer(msg)
+	case changedMsg:
+		cmd = m.takeChanged(msg)
+	case copiedMsg:
+		if msg.err != nil {
+			m.s.complain(msg.err)
+		}
+	}
+	return m, cmd
+}
+
+// View implements tea.Model; it is called once per message.
+func (m *model) View() string {
+	if m.frame == "" {
+		m.frame = m.render()
+	}
+	return m.frame
+}
+
+// tick asks what is to be asked, and for the next tick.
+func (m *model) tick() tea.Cmd {
+	every := pollActive
+	if m.s.clock().Sub(m.polls.active) > idleAfter {
+		every = pollIdle
+	}
+	next := tea.Tick(every, func(time.Time) tea.Msg { return tickMsg{} })
+	return tea.Batch(m.poll(), next)
+}
+
+// poll asks for the overview, and what the screen wants to know.
+func (m *model) poll() tea.Cmd {
+	var over tea.Cmd
+	if !m.polls.waiting {
+		m.polls.waiting = true
+		over = m.askOverview()
+	}
+	return tea.Batch(over, m.askScreen())
+}
+
+// askScreen asks what the screen wants to know, unless it waits for an answer.
+func (m *model) askScreen() tea.Cmd {
+	a := &m.asked[m.at]
+	if a.waiting || m.h == 0 {
+		return nil
+	}
+	r := m.screens[m.at].ask(m.s)
+	if r == nil {
+		return nil
+	}
+	a.number++
+	a.waiting = true
+	return m.ask(m.at, a.number, r)
+}
+
+// askAnew drops the answer that the screen waits for: it asks for something
+// else now.
+func (m *model) askAnew() tea.Cmd {
+	m.asked[m.at].waiting = false
+	return m.askScreen()
+}
+
+func (m *model) takeOverview(msg overviewMsg) {
+	m.polls.waiting = false
+	if msg.err != nil {
+		m.s.fault = clean(msg.err.Error())
+		return
+	}
+	now := m.s.clock()
+	if msg.over.Status.Seq != m.s.over.Status.Seq {
+		m.polls.active = now
+	}
+	m.s.takeOverview(msg.over, now)
+}
+
+func (m *model) takeAnswer(msg answer) tea.Cmd {
+	a := &m.asked[msg.to]
+	if msg.number != a.number || !a.waiting {
+		return nil // of a question that is not asked any more
+	}
+	a.waiting = false
+	if msg.err != nil {
+		if m.s.fault == "" {
+			m.s.complain(msg.err)
+		}
+		return nil
+	}
+	m.screens[msg.to].take(m.s, msg.body)
+	return nil
+}
+
+// takeChanged says what became of an action, or asks on with what was counted.
+func (m *model) takeChanged(msg changedMsg) tea.Cmd {
+	switch {
+	case msg.err != nil:
+		m.s.complain(msg.err)
+	case msg.action.Tasks.Count:
+		m.s.askMany(msg.action, msg.changed)
+		return nil
+	default:
+		m.s.report(msg.action, msg.changed)
+	}
+	return m.poll()
+}
+
+// key takes keys as the terminal library read them.
+func (m *model) key(msg tea.KeyMsg) tea.Cmd {
+	now := m.s.clock()
+	m.polls.active = now
+	strokes, wait := m.keys.take(msg, now)
+	cmd := m.strokes(strokes)
+	if wait {
+		turn := m.keys.turns
+		cmd = tea.Batch(cmd, tea.Tick(escWait, func(time.Time) tea.Msg { return escMsg{turn} }))
+	}
+	return cmd
+}
+
+func (m *model) strokes(list []stroke) tea.Cmd {
+	cmds := make([]tea.Cmd, 0, len(list))
+	for _, k := range list {
+		cmds = append(cmds, m.stroke(k))
+	}
+	return tea.Batch(cmds...)
+}

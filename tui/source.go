@@ -1,0 +1,50 @@
+package tui
+
+import (
+	"context"
+
+	"apollo11/engine/view"
+)
+
+// Source is what the console asks. A call may wait; it is made by a command,
+// never by Update or View, several at once.
+type Source interface {
+	Overview(context.Context) (*view.Overview, error)
+	Tasks(context.Context, view.Query) (*view.Page, error)
+	Task(ctx context.Context, id string) (*view.Detail, error)
+	Keys(context.Context, view.KeyQuery) (*view.KeyPage, error)
+	Timeline(context.Context, view.EventQuery) (*view.EventPage, error)
+	Do(context.Context, Action) (*view.Changed, error)
+}
+
+// Verb is what an Action does.
+type Verb uint8
+
+// The verbs.
+const (
+	Requeue  Verb = iota + 1 // Tasks
+	Cancel                   // Tasks, with Reason
+	Pause                    // Name is a type; empty: everything
+	Continue                 // likewise
+	Drain                    // Name is an executor
+	DebugOn
+	DebugOff
+)
+
+var verbNames = [...]string{"nothing", "requeue", "cancel", "pause", "continue", "drain", "debug on", "debug off"}
+
+func (v Verb) String() string {
+	if int(v) < len(verbNames) {
+		return verbNames[v]
+	}
+	return "unknown"
+}
+
+// Action is a change that a person asks for. The engine checks it again when it
+// writes.
+type Action struct {
+	Verb   Verb
+	Name   string
+	Tasks  view.Selection
+	Reason string
+}

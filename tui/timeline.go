@@ -1,0 +1,271 @@
+package tui
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"time"
+
+	tea "github.com/charmbracelet/bubbletea"
+
+	"apollo11/engine/view"
+)
+
+// timelineScreen is the journal as a list: a window of records that moves with
+// the cursor, or with what happens. Its lanes, film and speeds come later.
+type timelineScreen struct {
+	list   list[view.Event]
+	all    []view.Event // the window, without the filter
+	filter filter
+	live   bool
+	first  bool  // the window begins with the oldest record
+	next   int64 // seq after the window; 0: nothing was read yet
+	asked  int64 // seq of the overview before the last answer, +1
+	jump   jump  // where a person wants to go
+	pinned string
+	task   *view.Detail
+}
+
+// jump is a place in the timeline; the zero one is none.
+type jump struct {
+	seq int64
+	at  time.Time
+}
+
+const (
+	eventPage   = 200
+	eventWindow = 2000 // records kept
+)
+
+func newTimelineScreen() *timelineScreen {
+	return &timelineScreen{list: newList(func(e *view.Event) string { return strconv.FormatInt(e.Seq, 10) }), live: true}
+}
+
+// eventsAnswer is a piece of the timeline.
+type eventsAnswer struct {
+	place  place
+	events []view.Event
+	next   int64
+	more   bool
+	asked  int64
+}
+
+// place is where a piece belongs in the window.
+type place uint8
+
+const (
+	anew place = iota
+	before
+	after
+)
+
+func (x *timelineScreen) ask(s *shared) request {
+	if x.pinned != "" && (x.task == nil || x.task.ID != x.pinned) {
+		return askTask(x.pinned)
+	}
+	last := s.over.Status.Seq
+	q := view.EventQuery{Task: x.filter.task, Limit: eventPage}
+	near := x.list.cursor+x.list.height >= len(x.list.rows)
+	switch {
+	case x.jump != jump{}:
+		q.From, q.After = max(0, x.jump.seq-eventPage/4), x.jump.at
+		return events(q, anew, 0)
+	case last == 0:
+		return nil
+	case x.next == 0 || x.live && last-x.next > eventWindow:
+		if q.From = max(1, last-eventPage+1); q.Task != "" {
+			q.From = 0
+		}
+		return events(q, anew, last+1)
+	case (x.live || near) && x.next <= last && x.asked != last+1:
+		q.From = x.next
+		return events(q, after, last+1)
+	case !x.first && x.list.cursor < x.list.height && len(x.all) > 0 && x.filter.task == "":
+		q.From = max(1, x.all[0].Seq-eventPage)
+		q.Limit = int(max(1, x.all[0].Seq-q.From))
+		return events(q, before, x.asked)
+	}
+	return nil
+}
+
+func events(q view.EventQuery, p place, asked int64) request {
+	return func(ctx context.Context, source Source) (any, error) {
+		page, err := source.Timeline(ctx, q)
+		if err != nil {
+			return nil, err
+		}
+		cleanRows(page.Events)
+		if page.More {
+			asked = 0 // go on at once
+		}
+		return eventsAnswer{place: p, events: page.Events, next: page.Next, more: page.More, asked: asked}, nil
+	}
+}
+
+func (x *timelineScreen) take(s *shared, body any) {
+	switch a := body.(type) {
+	case eventsAnswer:
+		x.takeEvents(s, a)
+	case *view.Detail:
+		x.task, x.pinned = a, a.ID
+	}
+}
+
+func (x *timelineScreen) takeEvents(s *shared, a eventsAnswer) {
+	switch a.place {
+	case anew:
+		x.all, x.first = a.events, len(a.events) > 0 && a.events[0].Seq <= 1
+		x.next, x.asked = max(a.next, 1), a.asked
+	case after:
+		x.all, x.next, x.asked = append(x.all, a.events...), max(x.next, a.next), a.asked
+		if over := len(x.all) - eventWindow; over > 0 {
+			x.all, x.first = slices.Clone(x.all[over:]), false
+		}
+	case before:
+		old := slices.DeleteFunc(a.events, func(e view.Event) bool { return e.Seq >= x.all[0].Seq })
+		x.first = len(old) == 0 || old[0].Seq <= 1
+		x.all = append(old, x.all...)
+		if len(x.all) > eventWindow {
+			x.all = slices.Clone(x.all[:eventWindow])
+			x.next, x.asked = x.all[eventWindow-1].Seq+1, 0
+		}
+	}
+	x.refilter(s)
+	x.land(s)
+}
+
+func (x *timelineScreen) refilter(s *shared) {
+	rows := x.all
+	if x.filter.text != "" {
+		rows = make([]view.Event, 0, len(x.all))
+		for i := range x.all {
+			e := &x.all[i]
+			if text, _ := s.words(e); x.filter.match(e.Kind + " " + e.Task + " " + e.Exec + " " + text) {
+				rows = append(rows, *e)
+			}
+		}
+	}
+	x.list.set(rows)
+	if x.live {
+		x.list.move(moveBottom)
+	}
+}
+
+// land puts the cursor where a jump went.
+func (x *timelineScreen) land(s *shared) {
+	if (x.jump == jump{}) {
+		return
+	}
+	at := slices.IndexFunc(x.list.rows, func(e view.Event) bool { return e.Seq >= x.jump.seq && !e.Time.Before(x.jump.at) })
+	if at < 0 {
+		at = len(x.list.rows) - 1
+		s.say("the timeline ends before that")
+	}
+	x.list.cursor = max(0, at)
+	x.list.see()
+	x.jump = jump{}
+}
+
+func (x *timelineScreen) do(s *shared, in input) (tea.Cmd, bool) {
+	switch in.act {
+	case stepBack:
+		in.act = moveUp
+	case stepOn:
+		in.act = moveDown
+	case moveTop:
+		x.live, x.jump = false, jump{seq: 1}
+		return nil, true
+	case moveBottom, live:
+		x.live, x.next, x.asked = true, 0, 0
+		return nil, true
+	}
+	if x.list.move(in.act) {
+		x.live, x.pinned, x.task = false, "", nil
+		return nil, true
+	}
+	at := x.list.at()
+	switch in.act {
+	case nextFailure, prevFailure:
+		x.failure(s, in.act == nextFailure)
+	case find:
+		x.setFilter(s, in.text)
+	case back:
+		x.pinned, x.task = "", nil
+		if x.filter.text != "" {
+			x.filter, x.next, x.asked = filter{}, 0, 0
+		}
+	case runPalette:
+		x.goTo(s, in.text)
+	case related:
+		if at == nil || at.Task == "" {
+			s.say("no task belongs to this record")
+			break
+		}
+		x.pinned, x.task = at.Task, nil
+	case copyID:
+		if at != nil {
+			return s.copy(strconv.FormatInt(at.Seq, 10)), true
+		}
+	default:
+		return nil, false
+	}
+	return nil, true
+}
+
+// failure goes to the next record, or the one before, that tells of a failure.
+func (x *timelineScreen) failure(s *shared, forward bool) {
+	step := -1
+	if forward {
+		step = 1
+	}
+	for i := x.list.cursor + step; i >= 0 && i < len(x.list.rows); i += step {
+		if _, alarm := s.words(&x.list.rows[i]); alarm {
+			x.live = false
+			x.list.cursor = i
+			x.list.see()
+			return
+		}
+	}
+	s.say("no failure there among the records that are loaded")
+}
+
+func (x *timelineScreen) setFilter(s *shared, text string) {
+	f, err := parseFilter(text)
+	task := f.task
+	if f.task = ""; err == nil {
+		err = f.plain()
+	}
+	if err != nil {
+		s.complain(fmt.Errorf("filter: %w", err))
+		return
+	}
+	f.task = task
+	x.filter = f
+	if task != "" || x.all == nil {
+		x.next, x.asked = 0, 0
+		return
+	}
+	x.refilter(s)
+}
+
+// goTo jumps to a record's number or a time of today.
+func (x *timelineScreen) goTo(s *shared, text string) {
+	if n, err := strconv.ParseInt(text, 10, 64); err == nil {
+		x.live, x.jump = false, jump{seq: max(1, n)}
+		return
+	}
+	now := s.clock()
+	for _, form := range []string{"15:04", "15:04:05", "2006-01-02 15:04", time.RFC3339} {
+		at, err := time.ParseInLocation(form, text, now.Location())
+		if err != nil {
+			continue
+		}
+		if at.Year() == 0 {
+			at = time.Date(now.Year(), now.Month(), now.Day(), at.Hour(), at.Minute(), at.Second(), 0, now.Location())
+		}
+		x.live, x.jump = false, jump{at: at}
+		return
+	}
+	s.complain(fmt.Errorf("%s: want a record's number, or a time such as 12:03", text))
+}
