@@ -18,7 +18,7 @@
 // The machine (decide.go and the files beside it) is plain functions on state,
 // command and time: no clock, no disk, no network, so it runs the same under a
 // simulation's clock as under the real one. The state's durable fields change
-// only in the apply methods of records (state.go, executor.go); live and in
+// only in the apply methods of records (apply.go, executor.go); live and in
 // recovery the path is the same. What is named soft is the loop's bookkeeping
 // and is lost at a stop without loss. Readers get copies.
 //

@@ -3,12 +3,80 @@ package engine
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
+	"testing"
 	"time"
 
 	"apollo11/engine/task"
 	"apollo11/engine/view"
 )
+
+// words are a command's arguments: plain ones, and NAME=VALUE, both in order.
+type words struct {
+	t      *testing.T
+	plain  []string
+	values []task.Value
+}
+
+func (s *script) words(text string) words {
+	w := words{t: s.t}
+	for text = strings.TrimSpace(text); text != ""; text = strings.TrimSpace(text) {
+		var word string
+		if at := strings.Index(text, `="`); at >= 0 && !strings.Contains(text[:at], " ") {
+			quoted, err := strconv.QuotedPrefix(text[at+1:])
+			if err != nil {
+				s.t.Fatalf("%s: %v", text, err)
+			}
+			value, _ := strconv.Unquote(quoted)
+			w.values = append(w.values, task.Value{Name: text[:at], Value: value})
+			text = text[at+1+len(quoted):]
+			continue
+		}
+		word, text, _ = strings.Cut(text, " ")
+		if name, value, ok := strings.Cut(word, "="); ok {
+			w.values = append(w.values, task.Value{Name: name, Value: value})
+		} else {
+			w.plain = append(w.plain, word)
+		}
+	}
+	return w
+}
+
+// take removes a named value.
+func (w *words) take(name string) string {
+	n := slices.IndexFunc(w.values, func(v task.Value) bool { return v.Name == name })
+	if n < 0 {
+		return ""
+	}
+	value := w.values[n].Value
+	w.values = slices.Delete(w.values, n, n+1)
+	return value
+}
+
+func (w *words) list(name string) []string {
+	text := w.take(name)
+	if text == "" {
+		return nil
+	}
+	return strings.Split(text, ",")
+}
+
+func (w *words) duration(name string) time.Duration {
+	if text := w.take(name); text != "" {
+		return mustDuration(w.t, text)
+	}
+	return 0
+}
+
+// flag removes a plain word.
+func (w *words) flag(name string) bool {
+	n := slices.Index(w.plain, name)
+	if n >= 0 {
+		w.plain = slices.Delete(w.plain, n, n+1)
+	}
+	return n >= 0
+}
 
 // link is the present connection of an executor, or of an operator.
 func (s *script) link(id string) *scriptLink {
