@@ -2,7 +2,6 @@ package main
 
 import (
 	"encoding/csv"
-	"errors"
 	"fmt"
 	"math"
 	"os"
@@ -110,12 +109,11 @@ func slay(ts *testscript.TestScript, _ bool, args []string) {
 	pid, err := strconv.Atoi(text)
 	ts.Check(err)
 	ts.Check(syscall.Kill(pid, syscall.SIGKILL))
-	poll(ts, "the end of the controller", func() bool {
-		stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
-		if err == nil && strings.Contains(string(stat), ") Z ") {
-			return true
-		}
-		return errors.Is(syscall.Kill(pid, 0), syscall.ESRCH)
+	lock, err := os.Open(ts.MkAbs(filepath.Join(dir, "LOCK")))
+	ts.Check(err)
+	defer lock.Close()
+	poll(ts, "the end of the controller", func() bool { // of all its threads: the first may be a zombie before the last is gone
+		return syscall.Flock(int(lock.Fd()), syscall.LOCK_EX|syscall.LOCK_NB) == nil
 	})
 	ts.Check(os.Remove(ts.MkAbs(filepath.Join(dir, "ADDR"))))
 }

@@ -273,7 +273,7 @@ func (s *submission) check(ctx context.Context, c *wire.Client) error {
 func (s *submission) faults(from int, said *wire.Error) (list []string) {
 	for _, f := range said.Faults {
 		if i := from + f.Index; f.Index >= 0 && i < len(s.lines) {
-			list = append(list, fmt.Sprintf("submit: %s:%d: %s", s.file, s.lines[i], f.Message))
+			list = append(list, fmt.Sprintf("submit: %s:%d: %s", s.file, s.lines[i], strings.ReplaceAll(f.Message, "\n", "; ")))
 		}
 	}
 	return list

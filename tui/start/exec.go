@@ -164,7 +164,11 @@ func (f *execFlags) parent(ctx context.Context, log *slog.Logger) error {
 			return cmd
 		},
 	})
-	if err != nil {
+	var child *executor.ChildError
+	switch {
+	case errors.As(err, &child): // it has said why
+		return &cli.ExitError{Code: cli.Code(child.Code), Err: fmt.Errorf("exec: %w", err)}
+	case err != nil:
 		return &cli.ExitError{Code: cli.Failed, Err: fmt.Errorf("exec: %w", err)}
 	}
 	return nil

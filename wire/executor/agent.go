@@ -68,7 +68,8 @@ type leaving struct {
 }
 
 // Run is one executor from its start to its end in order: nil, or what kept it
-// from working. A refused token is a *wire.Error with wire.CodeUnauthorized.
+// from working. A refused token is a *wire.Error with wire.CodeUnauthorized,
+// or wire.CodeForbidden if it is an operator's.
 func Run(ctx context.Context, o Options) error {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)

@@ -513,17 +513,19 @@ func TestRegisterUnanswered(t *testing.T) {
 }
 
 func TestTokenRefused(t *testing.T) {
-	staged(t, nil, func(t *testing.T, s *stage) {
-		c := s.accept()
-		c.next(wire.TypeRegister)
-		c.send(wire.AppendError(nil, &wire.Error{Code: wire.CodeUnauthorized, Message: "wrong token", Fatal: true}))
-		if err := s.end(); !errors.Is(err, &wire.Error{Code: wire.CodeUnauthorized}) {
-			t.Errorf("%v", err)
-		}
-		if strings.Contains(s.log.String(), "secret") {
-			t.Error("the token is in the log")
-		}
-	})
+	for _, code := range []wire.Code{wire.CodeUnauthorized, wire.CodeForbidden} {
+		staged(t, nil, func(t *testing.T, s *stage) {
+			c := s.accept()
+			c.next(wire.TypeRegister)
+			c.send(wire.AppendError(nil, &wire.Error{Code: code, Message: "wrong token", Fatal: true}))
+			if err := s.end(); !errors.Is(err, &wire.Error{Code: code}) {
+				t.Errorf("%v", err)
+			}
+			if strings.Contains(s.log.String(), "secret") {
+				t.Error("the token is in the log")
+			}
+		})
+	}
 }
 
 func TestRefusedTypes(t *testing.T) {

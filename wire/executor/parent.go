@@ -28,8 +28,12 @@ const (
 	settledAfter = 10 * time.Second // a child that lived so long is started again without haste
 )
 
-// ErrChild is what Parent's error wraps when a child ended with a final code.
-var ErrChild = errors.New("an executor cannot work")
+// ChildError is Parent's error when a child ended with a final code.
+type ChildError struct{ Code int }
+
+func (e *ChildError) Error() string {
+	return fmt.Sprintf("an executor cannot work: exit code %d", e.Code)
+}
 
 // Parent keeps a number of executors running, each in a process of its own,
 // until ctx ends; then it tells them to stop and waits for them. One that
@@ -80,7 +84,7 @@ func (c *child) keep(ctx context.Context) error {
 		case ctx.Err() != nil || err == nil:
 			return nil
 		case slices.Contains(c.Final, code):
-			return fmt.Errorf("%w: exit code %d", ErrChild, code)
+			return &ChildError{code}
 		case long:
 			pause = restartFirst
 		}

@@ -122,7 +122,8 @@ func TestParentEnds(t *testing.T) {
 		n := newNursery(t)
 		n.start(context.Background(), ParentOptions{Instances: 2, Final: []int{5}, Command: n.command(
 			`test $1 = 0 && exit 5; read x; exit 0`)})
-		if err := <-n.ended; !errors.Is(err, ErrChild) {
+		var child *ChildError
+		if err := <-n.ended; !errors.As(err, &child) || child.Code != 5 {
 			t.Error(err)
 		}
 	})

@@ -1,7 +1,6 @@
 package executor
 
 import (
-	"errors"
 	"fmt"
 	"os"
 	"time"
@@ -147,7 +146,8 @@ func (a *agent) registered(ack *wire.Ack) {
 func (a *agent) takeError(said *wire.Error) {
 	a.Log.Warn("the controller refuses a message", "code", string(said.Code), "message", said.Message, "fatal", said.Fatal)
 	switch {
-	case errors.Is(said, &wire.Error{Code: wire.CodeUnauthorized}), a.link.state == registering && errors.Is(said, &wire.Error{Code: wire.CodeInvalid}):
+	case said.Code == wire.CodeUnauthorized,
+		a.link.state == registering && (said.Code == wire.CodeForbidden || said.Code == wire.CodeInvalid):
 		a.fatal = said
 	case said.Code == wire.CodeUnregistered:
 		a.link.pause = pauseMost // another with our id: do not fight for it
