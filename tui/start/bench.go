@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -75,6 +76,7 @@ func (f *benchFlags) run(cmd *cobra.Command, _ []string) error {
 	o.Show = f.show()
 	report, failed := bench.Run(cmd.Context(), o)
 	o.Show(0, 0, 0)
+	tellBench(f.Stderr, report)
 	line, err := json.Marshal(report)
 	if err != nil {
 		return err
@@ -89,6 +91,31 @@ func (f *benchFlags) run(cmd *cobra.Command, _ []string) error {
 		return &cli.ExitError{Code: cli.Failed, Err: fmt.Errorf("bench: %w", failed)}
 	}
 	return nil
+}
+
+// tellBench says in words what the JSON line says in full.
+func tellBench(w io.Writer, r *bench.Report) {
+	for _, s := range []struct {
+		phase  bench.Phase
+		format string
+		fields []string
+	}{
+		{bench.One, "%.0f tasks/s end to end, each submitted alone; %.3g s of CPU per 1000", []string{"end_to_end_tasks_per_s", "server_cpu_s_per_1000"}},
+		{bench.Batch, "%.0f tasks/s end to end, by the batch; %.3g s of CPU per 1000", []string{"end_to_end_tasks_per_s", "server_cpu_s_per_1000"}},
+		{bench.Latency, "%.3g ms from submit to start (99%%: %.3g ms)", []string{"start_p50_ms", "start_p99_ms"}},
+		{bench.Backlog, "%.0f tasks queued at %.0f/s, %.0f bytes of memory each; back after SIGKILL in %.0f ms", []string{
+			"backlog_tasks", "backlog_enqueue_per_s", "rss_bytes_per_queued", "restart_ready_ms"}},
+	} {
+		figures := r.Phases[s.phase]
+		if len(figures) == 0 {
+			continue
+		}
+		values := make([]any, len(s.fields))
+		for i, name := range s.fields {
+			values[i] = figures[name].Med
+		}
+		fmt.Fprintf(w, "%-8s "+s.format+"\n", append([]any{s.phase.String() + ":"}, values...)...)
+	}
 }
 
 // show is one progress bar per phase; a total of zero takes it away.
