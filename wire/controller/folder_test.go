@@ -198,17 +198,24 @@ func TestBadFolders(t *testing.T) {
 	w := newWorld(t, brisk)
 	w.filled("good")
 	for name, c := range map[string]struct {
-		spoil func(dir string)
-		code  int
-		words []string
+		spoil  func(dir string)
+		code   int
+		words  []string
+		repair string // what it says; empty: repair is not the way out
 	}{
-		"newest flipped":  {func(dir string) { flip(w, journals(w, dir)[2], -300) }, 4, []string{"journal-0000000003", "byte", "hint: apollo11 "}},
-		"all gone":        {func(dir string) { removeAll(w, journals(w, dir)) }, 4, []string{"ahead of the journal", "hint: apollo11 "}},
-		"a newer version": {func(dir string) { replace(w, journals(w, dir)[2], "#a11 v=1 ", "#a11 v=9 ") }, 4, []string{"newer"}},
+		"newest flipped": {func(dir string) { flip(w, journals(w, dir)[2], -300) }, 4,
+			[]string{"journal-0000000003", "byte", "hint: apollo11 "}, "lost: "},
+		"oldest flipped": {func(dir string) { flip(w, journals(w, dir)[0], -300) }, 4,
+			[]string{"journal-0000000001", "byte", "hint: apollo11 "}, "history that goes: "},
+		"a header flipped": {func(dir string) { replace(w, journals(w, dir)[1], "#a11 v=1 seg=2", "#a11 v=1 seg=3") }, 4,
+			[]string{"journal-0000000002", "hint: apollo11 "}, "repaired: records 1 to "},
+		"all gone": {func(dir string) { removeAll(w, journals(w, dir)) }, 4,
+			[]string{"ahead of the journal", "hint: apollo11 "}, "step: "},
+		"a newer version": {func(dir string) { replace(w, journals(w, dir)[2], "#a11 v=1 ", "#a11 v=9 ") }, 4, []string{"newer"}, ""},
 		"a file": {func(dir string) {
 			w.must(os.RemoveAll(dir))
 			w.must(os.WriteFile(dir, nil, 0o600))
-		}, 1, []string{"not a directory"}},
+		}, 1, []string{"not a directory"}, ""},
 	} {
 		dir := w.path(strings.ReplaceAll(name, " ", "-"))
 		copyFolder(t, w.path("good"), dir)
@@ -226,7 +233,22 @@ func TestBadFolders(t *testing.T) {
 		if after := listing(t, dir); after != before {
 			t.Errorf("%s: it was changed from\n%s to\n%s", name, before, after)
 		}
+		if c.repair != "" {
+			w.repaired(name, dir, c.repair)
+		}
 	}
+}
+
+// repaired takes the way out that a refused folder is offered.
+func (w *world) repaired(name, dir, says string) {
+	w.Helper()
+	if out := w.does("repair", dir, "--yes"); !strings.Contains(out, says) || !strings.Contains(out, "repaired: ") {
+		w.Errorf("%s: repair said %s", name, out)
+	}
+	if code, words := w.ended("--no-tui", "--data", dir); code != 0 {
+		w.Errorf("%s: after the repair code %d: %s", name, code, words)
+	}
+	w.does("verify", dir)
 }
 
 // filled makes a data folder with three segments; an image covers the first two.
