@@ -223,6 +223,9 @@ func (w *world) recover() {
 			w.fail("fold after image: %v", err)
 		}
 	}
+	if len(s.dirty)+len(whole.dirty) > 0 {
+		w.fail("folding keeps a list of %d executors to place", len(whole.dirty))
+	}
 	if s.hash() != whole.hash() {
 		w.fail("image and tail give another state than the whole journal")
 	}

@@ -101,6 +101,7 @@ func (s *state) fold(seq uint64, entry string) (err error) {
 		}
 	}()
 	s.apply(wall, r)
+	s.dirty = s.dirty[:0] // nobody dispatches here
 	if s.epoch == 0 {
 		panic(brokenRule("a journal begins with a start"))
 	}
