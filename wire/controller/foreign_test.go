@@ -165,3 +165,35 @@ func TestForeignLong(t *testing.T) {
 	w.foreigner("foreign", look(t, "python3"), "executor.py")
 	w.worksLong("45", 45*time.Second)
 }
+
+// A protocol 1 executor may be silent while it works, until the attempt's
+// deadline: timeout and 15 s. Frozen past it, it is too late when it wakes.
+func TestForeignFrozen(t *testing.T) {
+	if !*full {
+		t.Skip("16 s: with -full")
+	}
+	t.Parallel()
+	w := newWorld(t, brisk)
+	w.controller()
+	python := look(t, "python3")
+	e := w.foreigner("left", python, "executor.py")
+	w.does("submit", "count", "--id", "a", "--timeout", "1s", "--at", "300ms")
+	w.does("submit", "sleep", "--id", "b", "--timeout", "1s", "seconds=0.5")
+	w.becomes("b", "assigned")
+	e.signal(syscall.SIGSTOP)
+	eventually(t, "its deadline", func() bool { return w.task("b").State != "assigned" })
+	w.foreigner("right", python, "executor.py")
+	d := w.becomes("b", "succeeded")
+	if d.Executor != "right" || d.Attempts[0].Outcome != "timeout" {
+		t.Errorf("it is %s on %s, attempts %+v", d.State, d.Executor, d.Attempts)
+	}
+	w.becomes("a", "succeeded")
+	e.signal(syscall.SIGCONT)
+	eventually(t, "a late result", func() bool { return len(w.late()) == 1 })
+	if l := w.late()[0]; l.Task != "b" || l.Executor != "left" || l.Reason != "superseded" {
+		t.Errorf("the late ledger: %+v", l)
+	}
+	if after := w.task("b"); after.Version != d.Version || w.key("output_total") != "42" {
+		t.Errorf("version %d, was %d; output_total=%s", after.Version, d.Version, w.key("output_total"))
+	}
+}

@@ -158,13 +158,16 @@ func (k *killing) submit(ctx context.Context, name string, random *rand.Rand) {
 	}
 }
 
+// bulk makes the journal grow, so that images are taken, and cut off, too.
+var bulk = strings.Repeat("bulk", 700)
+
 func (k *killing) batch(name string, n *int, random *rand.Rand) []task.Spec {
 	batch := make([]task.Spec, 1+random.IntN(20))
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	for i := range batch {
 		*n++
-		batch[i] = task.Spec{ID: fmt.Sprintf("c%s-%d", name, *n), Type: "fast", Retries: 1000, Inputs: task.Values{{Name: "x", Value: name}}}
+		batch[i] = task.Spec{ID: fmt.Sprintf("c%s-%d", name, *n), Type: "fast", Retries: 1000, Inputs: task.Values{{Name: "x", Value: bulk[:random.IntN(len(bulk))]}}}
 		if random.IntN(100) == 0 {
 			batch[i].Type, batch[i].Inputs = "real", nil
 		}
@@ -237,13 +240,15 @@ func unended(c view.Counts) (n int64) {
 // count reads in the journal itself how often each task was applied.
 func (k *killing) count() {
 	k.Helper()
-	applied, starts := map[string]int{}, 0
+	applied, starts, images := map[string]int{}, 0, 0
 	last := k.events(func(e view.Event) {
 		switch e.Kind {
 		case "task.result":
 			applied[e.Task]++
 		case "start":
 			starts++
+		case "image":
+			images++
 		}
 	})
 	for id, n := range applied {
@@ -258,5 +263,5 @@ func (k *killing) count() {
 	}
 	names, err := filepath.Glob(k.path("data/journal-*"))
 	k.must(err)
-	k.Logf("%d records, %d starts, %d segments", last, starts, len(names))
+	k.Logf("%d records, %d starts, %d images, %d segments", last, starts, images, len(names))
 }
