@@ -22,17 +22,27 @@ type machine struct {
 	wallQ deadlines // schedules, retries, expiries: wall nanoseconds
 	monoQ deadlines // beats, holds, attempts: monotonic nanoseconds
 
-	groups   map[string]*group
-	jobs     []*job // bulk commands being worked off
-	floor    int64  // monotonic: nobody counts as silent from before it
-	more     bool   // dispatching or a job stopped for lack of room: another turn is due
+	groups map[string]*group
+	jobs   []*job // bulk commands being worked off
+	floor  int64  // monotonic: nobody counts as silent from before it
+	mood
+	tally
+}
+
+// mood is what the loop tells the machine, and the machine the loop.
+type mood struct {
+	more     bool // dispatching or a job stopped for lack of room: another turn is due
 	stopping bool
 	full     bool // the disk: no new work
-	debug    bool
-	since    int64
-	repeats  uint64 // duplicate results since the start
-	turns    uint64
-	places   uint64 // executors put in a bucket ever
+	debug    bool // the wire tap is on
+}
+
+// tally counts since the start.
+type tally struct {
+	since   int64  // wall time of the start
+	repeats uint64 // duplicate results
+	turns   uint64
+	places  uint64 // executors put in a bucket
 }
 
 // moment is one reading of the clock, in nanoseconds.

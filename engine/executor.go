@@ -20,13 +20,14 @@ type executor struct {
 	reason   string // of being offline
 	draining bool
 	since    int64
-	tally
+	work
 	held list // tasks it was sent, oldest dispatch first
 	refs int  // tasks in memory whose last dispatch went to it
 	soft execSoft
 }
 
-type tally struct{ done, failed uint64 }
+// work is what came of the tasks that it was sent.
+type work struct{ done, failed uint64 }
 
 func (s *state) mustExec(id string) uint32 {
 	x, ok := s.execAt[id]

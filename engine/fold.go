@@ -76,13 +76,15 @@ type Verified struct {
 // what it has to be.
 func Verify(src Source, first uint64, progress func(seq uint64)) (Verified, error) {
 	var v Verified
-	s, image := newState(), newState()
 	hashes := map[uint64]string{}
-	if loaded, err := loadImage(src); err != nil {
+	image, err := loadImage(src)
+	if err != nil {
 		return v, err
-	} else if image = loaded; image.seq != 0 {
+	}
+	if image.seq != 0 {
 		hashes[image.seq] = image.hash()
 	}
+	s := newState()
 	v.Whole = first <= 1
 	if !v.Whole {
 		s = image
@@ -90,7 +92,7 @@ func Verify(src Source, first uint64, progress func(seq uint64)) (Verified, erro
 	if err := knownHashes(src, s.seq+1, hashes); err != nil {
 		return v, err
 	}
-	err := src.Read(s.seq+1, func(seq uint64, body []byte) error {
+	err = src.Read(s.seq+1, func(seq uint64, body []byte) error {
 		if progress != nil && seq%100_000 == 0 {
 			progress(seq)
 		}

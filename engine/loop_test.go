@@ -341,3 +341,22 @@ func TestSealAfterQuiet(t *testing.T) {
 		}
 	})
 }
+
+// A state that is not that of the journal's end is no state to go on from.
+func TestNewChecksTheEnd(t *testing.T) {
+	store := &memory{}
+	bubble(t, store, nil, func(r *rig) { r.submit(task.Spec{Type: "a"}) })
+	if _, err := New(Options{Store: store}); !errors.Is(err, ErrJournal) {
+		t.Errorf("started from nothing on a journal of %d: %v", store.Last(), err)
+	}
+	if _, err := New(Options{Store: store, Source: store}); err != nil {
+		t.Error(err)
+	}
+	if _, err := New(Options{}); err == nil {
+		t.Error("started without a store")
+	}
+	short := &memory{entries: store.entries[:len(store.entries)-1], images: store.images}
+	if _, err := New(Options{Store: short, Source: short}); !errors.Is(err, ErrJournal) {
+		t.Errorf("started from an image ahead of its journal: %v", err)
+	}
+}

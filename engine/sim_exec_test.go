@@ -27,10 +27,9 @@ type simExec struct {
 
 // simLink collects what the machine sends to one connection.
 type simLink struct {
-	x       *simExec
-	w       *world
-	heard   time.Time
-	dropped bool
+	x     *simExec
+	w     *world
+	heard time.Time
 }
 
 func (l *simLink) Flush()           {}

@@ -48,7 +48,7 @@ func CheckName(name string) error {
 		ok = name[i] != '.' || name[i-1] != '.'
 	}
 	if !ok {
-		return fmt.Errorf("name %q: want [a-z0-9][a-z0-9_.-]{0,63} without ..", Printable(name))
+		return fmt.Errorf("name %q: want [a-z0-9][a-z0-9_.-]{0,63}, no two dots in a row", Printable(name))
 	}
 	return nil
 }

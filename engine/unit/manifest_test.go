@@ -135,7 +135,7 @@ func TestManifestFaults(t *testing.T) {
 		{ok + "env = ['A=B']", `units/u.toml:2: env: "A=B" is no variable's name`},
 		{ok + "env = ['IN_X']", `units/u.toml:2: env: IN_X: variables that begin with IN_ are set by the executor`},
 		{ok + "name = 'v'", `units/u.toml:2: name: v, but the file is called u.toml: one of the two must change`},
-		{ok + "name = '../v'", `units/u.toml:2: name: name "../v": want [a-z0-9][a-z0-9_.-]{0,63} without ..`},
+		{ok + "name = '../v'", `units/u.toml:2: name: name "../v": want [a-z0-9][a-z0-9_.-]{0,63}, no two dots in a row`},
 		{ok + "engine = 'container'", `units/u.toml:2: engine: unknown engine "container": this build knows shell, exec`},
 		{ok + "kind = 'resident'", `units/u.toml:2: kind: unknown kind "resident": this build knows task`},
 		{ok + "fresh = true", "units/u.toml:2: fresh: has no meaning without context = [...], the keys that must not change meanwhile"},
