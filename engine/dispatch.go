@@ -1,8 +1,6 @@
 package engine
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
 	"strconv"
 	"strings"
@@ -17,6 +15,7 @@ import (
 type group struct {
 	types   []*workType
 	buckets [maxDepth + 2]bucket
+	low     int // no bucket before it holds anybody
 	members int
 }
 
@@ -169,6 +168,7 @@ func (m *machine) replaceExec(x uint32) {
 // place appends an executor to a bucket of its group.
 func (e *executor) place(load int, turn uint64) {
 	b := &e.soft.group.buckets[load]
+	e.soft.group.low = min(e.soft.group.low, load)
 	e.soft.bucket, e.soft.turn, e.soft.prev, e.soft.next = load+1, turn, b.last, nil
 	if b.last != nil {
 		b.last.soft.next = e
@@ -246,18 +246,26 @@ func (m *machine) taker(t *workType) *executor {
 	if !m.mayStart(t) {
 		return nil
 	}
-	for load := 0; load <= m.depth(t); load++ {
-		var best *executor
-		for _, g := range t.soft.groups {
-			if e := g.buckets[load].first; e != nil && (best == nil || e.soft.turn < best.soft.turn) {
-				best = e
-			}
+	var best *executor
+	least := m.depth(t)
+	for _, g := range t.soft.groups {
+		load := g.lowest()
+		if load > least {
+			continue
 		}
-		if best != nil {
-			return best
+		if e := g.buckets[load].first; best == nil || load < least || e.soft.turn < best.soft.turn {
+			best, least = e, load
 		}
 	}
-	return nil
+	return best
+}
+
+// lowest is the first bucket that holds somebody; beyond maxDepth: none does.
+func (g *group) lowest() int {
+	for g.low <= maxDepth && g.buckets[g.low].first == nil {
+		g.low++
+	}
+	return g.low
 }
 
 // mayStart reports whether another task of the type may be out at all.
@@ -285,7 +293,7 @@ func (m *machine) give(t *workType, e *executor) {
 	inputs := mustParse(spec.inputs)
 	r := &dispatched{
 		Task: spec.id, Exec: e.id, Version: task.MakeVersion(m.epoch, s.sent+1), Attempt: int(s.attempt) + 1,
-		StateVersion: m.stateVersion, InputHash: hashText(spec.inputs),
+		StateVersion: m.stateVersion, InputHash: task.HashText([]byte(spec.inputs)),
 	}
 	r.Context, r.ContextAt = m.pin(t.unit)
 	if n := r.Context.Size(); n > task.MaxBytes {
@@ -293,6 +301,7 @@ func (m *machine) give(t *workType, e *executor) {
 			"the context keys that its unit wants hold %d bytes, at most %d: keep a path in the state instead", n, task.MaxBytes)})
 		return
 	}
+	m.recent = i
 	m.emit(r)
 	if m.depth(t) == 0 {
 		s.long = true
@@ -340,12 +349,6 @@ func (m *machine) keyVersion(key string) string {
 		return strconv.FormatUint(k.at, 10)
 	}
 	return "0"
-}
-
-func hashText(text string) string {
-	sum := sha256.Sum256([]byte(text))
-	hash := make([]byte, 0, 7+2*len(sum))
-	return string(hex.AppendEncode(append(hash, "sha256:"...), sum[:]))
 }
 
 // mustParse reads a canonical text that this program wrote.

@@ -318,12 +318,20 @@ func appendTwice(dst []byte, s string) []byte {
 
 func plain(s string) bool {
 	for i := 0; i < len(s); i++ {
-		if c := s[i]; c < ' ' || c >= 0x7f || c == '"' || c == '\\' || c == '=' {
+		if !plainBytes[s[i]] {
 			return false
 		}
 	}
 	return true
 }
+
+// plainBytes is a table because every byte of every record is looked up in it.
+var plainBytes = func() (ok [256]bool) {
+	for c := byte(' '); c < 0x7f; c++ {
+		ok[c] = c != '"' && c != '\\' && c != '='
+	}
+	return ok
+}()
 
 // ascii reports whether a text is printable ASCII, spaces included.
 func ascii(s string) bool {

@@ -83,6 +83,7 @@ type table struct {
 	free    []uint32
 	ids     map[uint64]uint32 // id hash: first slot of its chain
 	seed    maphash.Seed
+	recent  uint32            // the slot that was found last: a record is of the task just decided upon
 	texts   arena
 	scratch []byte // for a text on its way into the arena
 	live    int
@@ -147,8 +148,12 @@ func (t *table) at(i uint32) *slot { return &t.chunks[i/slotChunk][i%slotChunk] 
 
 // find is the slot of an id, 0 if there is none.
 func (t *table) find(id string) uint32 {
+	if t.recent != 0 && string(t.idBytes(t.recent)) == id {
+		return t.recent
+	}
 	for i := t.ids[maphash.String(t.seed, id)]; i != 0; i = t.at(i).chain {
 		if string(t.idBytes(i)) == id {
+			t.recent = i
 			return i
 		}
 	}
@@ -179,7 +184,10 @@ func (t *table) create(id string) uint32 {
 // drop frees a slot that stands in no list any more.
 func (t *table) drop(i uint32) {
 	s := t.at(i)
-	hash := maphash.String(t.seed, t.id(i))
+	if t.recent == i {
+		t.recent = 0
+	}
+	hash := maphash.Bytes(t.seed, t.idBytes(i))
 	if first := t.ids[hash]; first != i {
 		for p := t.at(first); ; p = t.at(p.chain) {
 			if p.chain == i {

@@ -138,6 +138,9 @@ func checkSide(side string, rules []Rule, values Values) (Values, error) {
 	if len(faults) > 0 {
 		return nil, errors.Join(faults...)
 	}
+	if len(full) == len(values) {
+		return values, nil // in order as they came
+	}
 	return NewValues(full)
 }
 

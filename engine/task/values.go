@@ -90,15 +90,16 @@ func (v Values) Hash() string {
 	if len(v) == 0 {
 		return emptyHash
 	}
-	return hashText(v.AppendText(nil))
+	return HashText(v.AppendText(nil))
 }
 
 const hashName = "sha256:"
 
 // emptyHash is what most results without outputs have in common.
-var emptyHash = hashText(nil)
+var emptyHash = HashText(nil)
 
-func hashText(text []byte) string {
+// HashText is the hash of a set of which only the canonical text is at hand.
+func HashText(text []byte) string {
 	sum := sha256.Sum256(text)
 	var out [len(hashName) + 2*sha256.Size]byte
 	hex.Encode(out[copy(out[:], hashName):], sum[:])
