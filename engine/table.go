@@ -83,7 +83,7 @@ type table struct {
 	free    []uint32
 	ids     map[uint64]uint32 // id hash: first slot of its chain
 	seed    maphash.Seed
-	recent  uint32            // the slot that was found last: a record is of the task just decided upon
+	recent  uint32 // the slot that was found last: a record is of the task just decided upon
 	texts   arena
 	scratch []byte // for a text on its way into the arena
 	live    int
