@@ -52,7 +52,11 @@ type model struct {
 type asking struct {
 	number  int
 	waiting bool
+	again   int // questions since the last poll that an answer led to
 }
+
+// mostAgain bounds the questions that answers lead to between two polls.
+const mostAgain = 3
 
 // polling is the root's own.
 type polling struct {
@@ -66,11 +70,11 @@ func newModel(o Options) *model {
 		theme = themeAt("mono")
 	}
 	s := &shared{
-		source: o.Source, clock: o.Now, describe: o.Describe, log: o.Log, theme: &themes[theme], over: &view.Overview{},
+		source: o.Source, clock: o.Now, describe: o.Describe, log: o.Log, theme: &themes[theme], over: &view.Overview{}, strip: &missionScreen{},
 	}
 	m := &model{o: o, s: s, at: onMission, before: onMission}
 	m.screens = [screens]screen{
-		onMission: &missionScreen{}, onExecutors: newExecutorsScreen(), onQueue: newQueueScreen(), onDead: newDeadScreen(),
+		onMission: s.strip, onExecutors: newExecutorsScreen(), onQueue: newQueueScreen(), onDead: newDeadScreen(),
 		onTimeline: newTimelineScreen(), onState: newStateScreen(), onLog: newLogScreen(),
 	}
 	m.polls.active = o.Now()
@@ -96,7 +100,7 @@ func (m *model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	case tickMsg:
 		cmd = m.tick()
 	case overviewMsg:
-		m.takeOverview(msg)
+		cmd = m.takeOverview(msg)
 	case answer:
 		cmd = m.takeAnswer(msg)
 	case changedMsg:
@@ -130,26 +134,33 @@ func (m *model) tick() tea.Cmd {
 // poll asks for the overview, and what the screen wants to know.
 func (m *model) poll() tea.Cmd {
 	var over tea.Cmd
+	m.asked[m.at].again = 0
 	if !m.polls.waiting {
 		m.polls.waiting = true
 		over = m.askOverview()
 	}
-	return tea.Batch(over, m.askScreen())
+	var strip tea.Cmd
+	if m.stripHeight() > 0 {
+		strip = m.askFor(onMission)
+	}
+	return tea.Batch(over, strip, m.askScreen())
 }
 
-// askScreen asks what the screen wants to know, unless it waits for an answer.
-func (m *model) askScreen() tea.Cmd {
-	a := &m.asked[m.at]
+func (m *model) askScreen() tea.Cmd { return m.askFor(m.at) }
+
+// askFor asks what a screen wants to know, unless it waits for an answer.
+func (m *model) askFor(id screenID) tea.Cmd {
+	a := &m.asked[id]
 	if a.waiting || m.h == 0 {
 		return nil
 	}
-	r := m.screens[m.at].ask(m.s)
+	r := m.screens[id].ask(m.s)
 	if r == nil {
 		return nil
 	}
 	a.number++
 	a.waiting = true
-	return m.ask(m.at, a.number, r)
+	return m.ask(id, a.number, r)
 }
 
 // askAnew drops the answer that the screen waits for: it asks for something
@@ -159,17 +170,20 @@ func (m *model) askAnew() tea.Cmd {
 	return m.askScreen()
 }
 
-func (m *model) takeOverview(msg overviewMsg) {
+// takeOverview takes an overview in; where something has happened, the screen
+// looks at once.
+func (m *model) takeOverview(msg overviewMsg) tea.Cmd {
 	m.polls.waiting = false
 	if msg.err != nil {
 		m.s.fault = clean(msg.err.Error())
-		return
+		return nil
 	}
 	now := m.s.clock()
 	if msg.over.Status.Seq != m.s.over.Status.Seq {
 		m.polls.active = now
 	}
 	m.s.takeOverview(msg.over, now)
+	return m.askScreen()
 }
 
 func (m *model) takeAnswer(msg answer) tea.Cmd {
@@ -185,7 +199,11 @@ func (m *model) takeAnswer(msg answer) tea.Cmd {
 		return nil
 	}
 	m.screens[msg.to].take(m.s, msg.body)
-	return nil
+	if msg.to != m.at || a.again == mostAgain {
+		return nil
+	}
+	a.again++
+	return m.askScreen()
 }
 
 // takeChanged says what became of an action, or asks on with what was counted.

@@ -201,27 +201,17 @@ func keyDetail(s *shared, k *view.Key, w int) []string {
 }
 
 // eventDetail is all that a record of the timeline says.
-func eventDetail(s *shared, e *view.Event, w int) []string {
+func eventDetail(s *shared, e *record, w int) []string {
 	f := facts{theme: s.theme, w: w}
 	f.title(fmt.Sprintf("record %d  %s", e.Seq, e.Kind))
 	f.add("time", e.Time.In(s.clock().Location()).Format("2006-01-02 15:04:05.000 -07:00"))
 	f.add("task", e.Task)
 	f.add("executor", e.Exec)
-	text, alarm := s.words(e)
 	tone := plain
-	if alarm {
+	if e.alarm {
 		tone = bad
 	}
-	f.styled("what", text, tone)
+	f.styled("what", e.words, tone)
 	f.values("fields", e.Values)
 	return f.lines
-}
-
-// words say an event in a line.
-func (s *shared) words(e *view.Event) (string, bool) {
-	if s.describe == nil {
-		return pairs(e.Values), false
-	}
-	text, alarm := s.describe(e)
-	return clean(text), alarm
 }

@@ -188,21 +188,27 @@ func (b *binding) here(at screenID) bool { return len(b.on) == 0 || slices.Conta
 // label is the keys of a binding as the help shows them.
 func (b *binding) label() string { return strings.Join(b.keys, " ") }
 
-// hints are the keys worth knowing on a screen, in one line.
-func hints(at screenID) string {
-	var parts []string
+// hints are the keys worth knowing on a screen, as many as fit; how to get help
+// and how to leave are always among them.
+func hints(at screenID, w int) string {
+	const end = "? help · q leave"
+	line := ""
 	for i := range registry {
-		if b := &registry[i]; b.short != "" && b.here(at) {
-			parts = append(parts, b.keys[0]+" "+b.short)
+		b := &registry[i]
+		if b.short == "" || !b.here(at) || b.act == help || b.act == leave {
+			continue
+		}
+		if hint := b.keys[0] + " " + b.short + " · "; width(line)+width(hint)+len(end) <= w {
+			line += hint
 		}
 	}
-	return strings.Join(parts, " · ")
+	return line + end
 }
 
 // helpLines are the help of a screen: its own keys first, then those that work
 // everywhere, then what does nothing yet.
 func helpLines(at screenID) []string {
-	line := func(b *binding, text string) string { return "  " + fit(b.label(), 12) + " " + text }
+	line := func(b *binding, text string) string { return "  " + fit(b.label(), 16) + " " + text }
 	own, all, not := []string{"on this screen"}, []string{"", "everywhere"}, []string{"", "not in this version"}
 	for i := range registry {
 		switch b := &registry[i]; {

@@ -1,6 +1,7 @@
 package tui
 
 import (
+	"cmp"
 	"fmt"
 	"strconv"
 	"strings"
@@ -15,7 +16,7 @@ import (
 // missionScreen is mission control: everything at a glance, from the overview,
 // with the last records of the timeline where there is room.
 type missionScreen struct {
-	events []view.Event
+	events []record
 	asked  int64 // seq of the overview before the last answer, +1
 }
 
@@ -26,7 +27,7 @@ func (x *missionScreen) ask(s *shared) request {
 	if seq == 0 || x.asked == seq+1 {
 		return nil
 	}
-	return events(view.EventQuery{From: max(1, seq-stripEvents+1), Limit: stripEvents}, anew, seq+1)
+	return s.events(view.EventQuery{From: max(1, seq-stripEvents+1), Limit: stripEvents}, anew, seq+1)
 }
 
 func (x *missionScreen) take(_ *shared, body any) {
@@ -155,7 +156,7 @@ func alerts(s *shared) []alert {
 	for i := range s.over.Executors {
 		switch e := &s.over.Executors[i]; beatBucket(e) {
 		case "lost":
-			add(bad, "executor %s is lost %s", e.ID, e.Reason)
+			add(bad, "executor %s is lost: %s", e.ID, cmp.Or(e.Reason, "not heard"))
 		case "late":
 			add(warn, "executor %s is late", e.ID)
 		}
@@ -201,7 +202,7 @@ func (x *missionScreen) fleet(s *shared, w, h int) []string {
 			break
 		}
 		cells := queueCells(q)
-		line := " " + fit(q.Type, 16) + " queued " + fitRight(cells[1].text, 6) + "  out " + fitRight(cells[2].text, 4) + "  oldest " + fit(cells[5].text, 5)
+		line := " " + fit(q.Type, 14) + fitRight(cells[1].text, 6) + " queued" + fitRight(cells[2].text, 5) + " out  " + fit(cells[5].text, 5)
 		lines = append(lines, cut(line+" "+s.theme.paint(cells[6].style, cells[6].text), w))
 	}
 	return append(lines, "")

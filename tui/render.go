@@ -33,7 +33,10 @@ func (m *model) lines() []string {
 	if m.w < leastWidth || m.h < leastHeight {
 		return block([]string{fmt.Sprintf("apollo11: %dx%d is too small, want %dx%d", m.w, m.h, leastWidth, leastHeight), "q leaves"}, m.w, m.h)
 	}
-	body := m.body(m.h - aroundBody)
+	body := m.body(m.h - aroundBody - m.stripHeight())
+	if h := m.stripHeight(); h > 0 {
+		body = append(body, block(m.s.strip.strip(m.s, m.w, h), m.w, h)...)
+	}
 	if d := m.s.dialog; d != nil {
 		body = over(body, d.view(m.s.theme, m.w), m.w)
 	}
@@ -41,6 +44,15 @@ func (m *model) lines() []string {
 	out = append(out, m.header())
 	out = append(out, body...)
 	return append(out, m.status(), m.bottom())
+}
+
+// stripHeight is the lines of the last records under a screen that does not
+// show them itself; only a large terminal has room for them.
+func (m *model) stripHeight() int {
+	if m.w < 200 || m.h < 60 || m.at == onMission || m.at == onTimeline {
+		return 0
+	}
+	return 10
 }
 
 func (m *model) header() string {
@@ -78,7 +90,10 @@ func (m *model) body(h int) []string {
 	if !m.s.split {
 		return m.screens[m.at].view(m.s, m.w, h)
 	}
-	right := m.w * 2 / 5
+	right := m.w / 3
+	if m.w >= 160 {
+		right = m.w * 2 / 5
+	}
 	lines := m.screens[m.at].detail(m.s, right-1)
 	if lines == nil {
 		return m.screens[m.at].view(m.s, m.w, h)
@@ -172,5 +187,5 @@ func (m *model) bottom() string {
 			return m.s.theme.paint(tone, fit(" "+last.text, m.w))
 		}
 	}
-	return m.s.theme.paint(dim, fit(" "+hints(m.at), m.w))
+	return m.s.theme.paint(dim, fit(" "+hints(m.at, m.w-1), m.w))
 }

@@ -43,7 +43,7 @@ func (m *model) allowed(b *binding, k stroke) error {
 	case k.burst:
 		return fmt.Errorf("%s came in a burst of keys and did nothing: press it alone", k.key)
 	case m.o.ReadOnly:
-		return fmt.Errorf("%s: this console only watches (--read-only)", b.long)
+		return errors.New("this console only watches (--read-only)")
 	}
 	return nil
 }
@@ -131,6 +131,9 @@ func (m *model) next() screenID {
 }
 
 func (m *model) goTo(to screenID) tea.Cmd {
+	if m.screens[to] == nil {
+		return nil // its place is kept; its key says why there is nothing
+	}
 	m.overlay, m.scroll, m.focus = noOverlay, 0, false
 	if to != m.at {
 		m.before, m.at = m.at, to

@@ -25,8 +25,9 @@ type shared struct {
 	pulse   pulse
 	ages    bool // times as ages
 	notices []notice
-	dialog  *dialog // asked of the person; nil: none
-	split   bool    // there is room for details beside lists
+	dialog  *dialog        // asked of the person; nil: none
+	strip   *missionScreen // the last records, for all screens
+	split   bool           // there is room for details beside lists
 }
 
 // notice is what was said at the bottom of the screen.

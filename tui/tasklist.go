@@ -4,8 +4,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strconv"
-	"time"
 
 	tea "github.com/charmbracelet/bubbletea"
 
@@ -32,8 +30,8 @@ type taskList struct {
 
 // taskPage is a page's place in the list, and where the next one starts.
 type taskPage struct {
-	cursor, next string
-	rows         int
+	next string // empty: it is the last
+	rows int
 }
 
 // asked tells whether anything could have changed since.
@@ -148,6 +146,7 @@ func (l *taskList) take(a taskAnswer) {
 	}
 	l.list.set(rows)
 	l.know, l.asked = a.know, a.asked
+	l.asked.n = len(l.pages)
 }
 
 // reset begins anew with another query.
@@ -228,74 +227,6 @@ func (l *taskList) act(s *shared, v Verb) tea.Cmd {
 	return s.actOn(Action{Verb: v, Tasks: sel, Reason: "from the console"})
 }
 
-// caption is the line above the list.
-func (l *taskList) caption(s *shared, what string) string {
-	order := "newest first"
-	if l.query.Oldest {
-		order = "oldest first"
-	}
-	text := what + ": " + strconv.Itoa(len(l.list.rows))
-	if len(l.pages) > 0 && l.pages[len(l.pages)-1].next != "" {
-		text += fmt.Sprintf(" loaded of %d, more below", l.total)
-	}
-	text += " · " + order
-	if l.filter.text != "" {
-		text += " · filter " + clean(l.filter.text)
-	}
-	switch n := len(l.list.marked); {
-	case l.all:
-		text += " · ALL that match are chosen"
-	case n > 0:
-		text += fmt.Sprintf(" · %d marked", n)
-	}
-	return " " + s.theme.paint(strong, text)
-}
-
-var taskColumns = []column{
-	{title: "ID", wide: 12}, {title: "TYPE", wide: 14}, {title: "STATE", wide: 9}, {title: "TRY", wide: 3, right: true, keep: 3},
-	{title: "EXECUTOR", wide: 14, keep: 2}, {title: "SINCE", wide: 12, right: true, keep: 1}, {title: "ERROR", wide: 12, share: true},
-}
-
-// cells are a task's fields. Since is when it got to where it is, as far as a
-// row says.
-func taskCells(s *shared) func(*view.Task) []cell {
-	return func(t *view.Task) []cell {
-		since := t.Submitted
-		for _, later := range []view.Time{t.Started, t.Finished} {
-			if later.After(since.Time) {
-				since = later
-			}
-		}
-		return []cell{
-			{text: t.ID}, {text: t.Type}, {t.State, stateStyle(t.State)}, {text: strconv.FormatInt(t.Attempt, 10)},
-			{text: t.Executor}, {s.moment(since), dim}, {failText(t.ErrorClass, t.Error), bad},
-		}
-	}
-}
-
-func (l *taskList) view(s *shared, what string, w, h int) []string {
-	lines := []string{fit(l.caption(s, what), w)}
-	if len(l.list.rows) == 0 {
-		text := " none"
-		if len(l.pages) == 0 {
-			text = " reading…"
-		}
-		l.list.height = max(1, h-2)
-		return block(append(lines, text), w, h)
-	}
-	return append(lines, l.list.view(s.theme, taskColumns, w, h-1, taskCells(s))...)
-}
-
-func failText(class, text string) string {
-	switch {
-	case class == "":
-		return text
-	case text == "":
-		return class
-	}
-	return class + ": " + text
-}
-
 // details of the task under the cursor; what the row says, until more is known.
 func (l *taskList) detail(s *shared, w int) []string {
 	at := l.list.at()
@@ -308,7 +239,7 @@ func (l *taskList) detail(s *shared, w int) []string {
 	return taskDetail(s, l.know, w)
 }
 
-// terminal are the states that a requeue takes, live those that a cancel takes.
+// statesOf are the states that only a person, or anybody, moves on from.
 func statesOf(terminal bool) []task.State {
 	var list []task.State
 	for _, s := range task.States() {
@@ -317,15 +248,4 @@ func statesOf(terminal bool) []task.State {
 		}
 	}
 	return list
-}
-
-// took is how long an attempt ran.
-func took(a *view.Attempt) string {
-	switch {
-	case a.MS > 0:
-		return span(time.Duration(a.MS) * time.Millisecond)
-	case a.Finished.IsZero() || a.Started.IsZero():
-		return "-"
-	}
-	return span(a.Finished.Sub(a.Started.Time))
 }

@@ -15,8 +15,8 @@ import (
 // timelineScreen is the journal as a list: a window of records that moves with
 // the cursor, or with what happens. Its lanes, film and speeds come later.
 type timelineScreen struct {
-	list   list[view.Event]
-	all    []view.Event // the window, without the filter
+	list   list[record]
+	all    []record // the window, without the filter
 	filter filter
 	live   bool
 	first  bool  // the window begins with the oldest record
@@ -39,13 +39,35 @@ const (
 )
 
 func newTimelineScreen() *timelineScreen {
-	return &timelineScreen{list: newList(func(e *view.Event) string { return strconv.FormatInt(e.Seq, 10) }), live: true}
+	return &timelineScreen{list: newList(func(e *record) string { return strconv.FormatInt(e.Seq, 10) }), live: true}
+}
+
+// record is an event with its words, which are made before it is cleaned: they
+// read values whose encoding has line ends.
+type record struct {
+	view.Event
+	words string
+	alarm bool
+}
+
+func records(list []view.Event, describe func(*view.Event) (string, bool)) []record {
+	out := make([]record, len(list))
+	for i := range list {
+		e := &list[i]
+		words, alarm := pairs(e.Values), false
+		if describe != nil {
+			words, alarm = describe(e)
+		}
+		e.Fields(cleaner{})
+		out[i] = record{*e, clean(words), alarm}
+	}
+	return out
 }
 
 // eventsAnswer is a piece of the timeline.
 type eventsAnswer struct {
 	place  place
-	events []view.Event
+	events []record
 	next   int64
 	more   bool
 	asked  int64
@@ -70,36 +92,36 @@ func (x *timelineScreen) ask(s *shared) request {
 	switch {
 	case x.jump != jump{}:
 		q.From, q.After = max(0, x.jump.seq-eventPage/4), x.jump.at
-		return events(q, anew, 0)
+		return s.events(q, anew, 0)
 	case last == 0:
 		return nil
 	case x.next == 0 || x.live && last-x.next > eventWindow:
 		if q.From = max(1, last-eventPage+1); q.Task != "" {
 			q.From = 0
 		}
-		return events(q, anew, last+1)
+		return s.events(q, anew, last+1)
 	case (x.live || near) && x.next <= last && x.asked != last+1:
 		q.From = x.next
-		return events(q, after, last+1)
+		return s.events(q, after, last+1)
 	case !x.first && x.list.cursor < x.list.height && len(x.all) > 0 && x.filter.task == "":
 		q.From = max(1, x.all[0].Seq-eventPage)
 		q.Limit = int(max(1, x.all[0].Seq-q.From))
-		return events(q, before, x.asked)
+		return s.events(q, before, x.asked)
 	}
 	return nil
 }
 
-func events(q view.EventQuery, p place, asked int64) request {
+func (s *shared) events(q view.EventQuery, p place, asked int64) request {
+	describe := s.describe
 	return func(ctx context.Context, source Source) (any, error) {
 		page, err := source.Timeline(ctx, q)
 		if err != nil {
 			return nil, err
 		}
-		cleanRows(page.Events)
 		if page.More {
 			asked = 0 // go on at once
 		}
-		return eventsAnswer{place: p, events: page.Events, next: page.Next, more: page.More, asked: asked}, nil
+		return eventsAnswer{place: p, events: records(page.Events, describe), next: page.Next, more: page.More, asked: asked}, nil
 	}
 }
 
@@ -123,7 +145,7 @@ func (x *timelineScreen) takeEvents(s *shared, a eventsAnswer) {
 			x.all, x.first = slices.Clone(x.all[over:]), false
 		}
 	case before:
-		old := slices.DeleteFunc(a.events, func(e view.Event) bool { return e.Seq >= x.all[0].Seq })
+		old := slices.DeleteFunc(a.events, func(e record) bool { return e.Seq >= x.all[0].Seq })
 		x.first = len(old) == 0 || old[0].Seq <= 1
 		x.all = append(old, x.all...)
 		if len(x.all) > eventWindow {
@@ -131,17 +153,17 @@ func (x *timelineScreen) takeEvents(s *shared, a eventsAnswer) {
 			x.next, x.asked = x.all[eventWindow-1].Seq+1, 0
 		}
 	}
-	x.refilter(s)
+	x.refilter()
 	x.land(s)
 }
 
-func (x *timelineScreen) refilter(s *shared) {
+func (x *timelineScreen) refilter() {
 	rows := x.all
 	if x.filter.text != "" {
-		rows = make([]view.Event, 0, len(x.all))
+		rows = make([]record, 0, len(x.all))
 		for i := range x.all {
 			e := &x.all[i]
-			if text, _ := s.words(e); x.filter.match(e.Kind + " " + e.Task + " " + e.Exec + " " + text) {
+			if x.filter.match(e.Kind + " " + e.Task + " " + e.Exec + " " + e.words) {
 				rows = append(rows, *e)
 			}
 		}
@@ -157,7 +179,7 @@ func (x *timelineScreen) land(s *shared) {
 	if (x.jump == jump{}) {
 		return
 	}
-	at := slices.IndexFunc(x.list.rows, func(e view.Event) bool { return e.Seq >= x.jump.seq && !e.Time.Before(x.jump.at) })
+	at := slices.IndexFunc(x.list.rows, func(e record) bool { return e.Seq >= x.jump.seq && !e.Time.Before(x.jump.at) })
 	if at < 0 {
 		at = len(x.list.rows) - 1
 		s.say("the timeline ends before that")
@@ -220,7 +242,7 @@ func (x *timelineScreen) failure(s *shared, forward bool) {
 		step = 1
 	}
 	for i := x.list.cursor + step; i >= 0 && i < len(x.list.rows); i += step {
-		if _, alarm := s.words(&x.list.rows[i]); alarm {
+		if x.list.rows[i].alarm {
 			x.live = false
 			x.list.cursor = i
 			x.list.see()
@@ -246,7 +268,7 @@ func (x *timelineScreen) setFilter(s *shared, text string) {
 		x.next, x.asked = 0, 0
 		return
 	}
-	x.refilter(s)
+	x.refilter()
 }
 
 // goTo jumps to a record's number or a time of today.

@@ -3,8 +3,6 @@ package tui
 import (
 	"fmt"
 	"strconv"
-
-	"apollo11/engine/view"
 )
 
 var timelineColumns = []column{
@@ -13,12 +11,11 @@ var timelineColumns = []column{
 }
 
 // eventCells are a record's fields; a failure is marked beside its colour.
-func eventCells(s *shared) func(*view.Event) []cell {
+func eventCells(s *shared) func(*record) []cell {
 	zone := s.clock().Location()
-	return func(e *view.Event) []cell {
-		text, alarm := s.words(e)
-		tone := plain
-		if alarm {
+	return func(e *record) []cell {
+		text, tone := e.words, plain
+		if e.alarm {
 			tone, text = bad, "! "+text
 		}
 		at := e.Time.In(zone).Format("15:04:05.000")

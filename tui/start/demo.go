@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -27,6 +28,9 @@ func (p *program) demoCommand() *cobra.Command {
 // pace is how long a unit of the watched demo waits, in seconds: long enough to
 // be seen at work.
 const pace = "1.2"
+
+// watchedBeat is the watched demo's heartbeat: often enough to be seen.
+const watchedBeat = 2 * time.Second
 
 // demo runs the bundled work on a temporary folder: to be watched in the
 // console, or, without a terminal, to its end.
@@ -80,6 +84,7 @@ func (p *program) demoWatched(cmd *cobra.Command, dir string) error {
 	if err != nil {
 		return err
 	}
+	s.config.Heartbeat.Interval = watchedBeat
 	err = s.withConsole(cmd.Context(), func(ctx context.Context, addr string) error {
 		return p.Watched(ctx, cli.Tour{Addr: addr, Data: data, Pace: pace})
 	})
