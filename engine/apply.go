@@ -211,15 +211,7 @@ func (r *forgotten) apply(s *state) uint32 {
 			panic(brokenRule("nothing left to forget"))
 		}
 		s.touch(i)
-		t := s.at(i)
-		if t.named {
-			s.bury(i)
-		}
-		s.pull(&s.states[t.state], byState, i)
-		s.pull(&s.all, byNum, i)
-		s.release(t.exec)
-		s.types[t.typ].refs--
-		s.drop(i)
+		s.discard(i, s.at(i).finished)
 	}
 	return 0
 }

@@ -102,6 +102,22 @@ type Cancel struct {
 	Reason string
 }
 
+// Drop takes dead, cancelled or aborted tasks out of memory. Answered *view.Changed.
+type Drop struct {
+	view.Selection
+	Actor  string
+	Reason string
+}
+
+// Edit changes the inputs of a task that no executor has; one that has ended is
+// requeued with them. Answered *view.Detail, as the task is now.
+type Edit struct {
+	ID    string // or a unique prefix
+	Set   task.Values
+	Unset []string
+	Actor string
+}
+
 // Pause stops dispatching (On) or lets it go on: of one type, or all. Answered Done.
 type Pause struct {
 	Type string // empty: everything
@@ -224,6 +240,8 @@ func (Disconnected) command() {}
 func (Submit) command()       {}
 func (Requeue) command()      {}
 func (Cancel) command()       {}
+func (Drop) command()         {}
+func (Edit) command()         {}
 func (Pause) command()        {}
 func (Drain) command()        {}
 func (Debug) command()        {}

@@ -187,6 +187,11 @@ func (m *machine) operate(a Ask) {
 		m.bulk(a, c.Selection, &requeueing{by: c.Actor})
 	case Cancel:
 		m.bulk(a, c.Selection, &cancelling{by: c.Actor, reason: c.Reason})
+	case Drop:
+		m.bulk(a, c.Selection, &dropping{by: c.Actor, reason: c.Reason})
+	case Edit:
+		detail, err := m.edit(c)
+		m.answer(a, detail, err)
 	case Pause:
 		m.answer(a, Done{}, m.pause(c))
 	case Drain:

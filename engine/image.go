@@ -239,6 +239,7 @@ type taskLine struct {
 	timeout            time.Duration
 	inputs             task.Values
 	filled             string
+	work               string
 }
 
 // taskLine reads a slot.
@@ -246,7 +247,7 @@ func (s *state) taskLine(i uint32) taskLine {
 	t, spec := s.at(i), s.specOf(i)
 	l := taskLine{
 		slot: *t, id: spec.id, key: spec.key, typ: s.types[t.typ].name, retries: spec.retries + 1, timeout: spec.timeout,
-		inputs: mustParse(spec.inputs), filled: spec.filled,
+		inputs: mustParse(spec.inputs), filled: spec.filled, work: spec.work,
 	}
 	if t.exec != 0 {
 		l.exec = s.execs[t.exec].id
@@ -267,6 +268,7 @@ func (l *taskLine) walk(f *fields) {
 	f.micros("timeout_us", &l.timeout)
 	f.values("in", &l.inputs)
 	f.str("filled", &l.filled)
+	f.str("work", &l.work)
 	f.state("state", &l.state)
 	f.class("class", &l.class)
 	f.flag("fresh", &l.fresh)

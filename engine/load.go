@@ -141,7 +141,7 @@ func (s *loading) loadTask(line string) error {
 		return err
 	}
 	spec := taskSpec{
-		id: l.id, key: l.key, filled: l.filled, retries: l.retries - 1, timeout: l.timeout,
+		id: l.id, key: l.key, work: l.work, filled: l.filled, retries: l.retries - 1, timeout: l.timeout,
 	}
 	if err := errors.Join(spec.check(), task.CheckType(l.typ)); err != nil {
 		return err

@@ -22,8 +22,8 @@ type tomb struct {
 	Key   string
 	Type  string
 	State task.State
-	Work  string // workHash of what was asked
-	Ended int64
+	Work  string // workHash of what was asked first
+	Ended int64  // the name is remembered from then on: of a dropped one when it was dropped
 }
 
 func (b *tomb) walk(f *fields) {
@@ -42,14 +42,15 @@ func workHash(typ string, inputs string) string {
 	h.Write([]byte(typ))
 	h.Write([]byte{0})
 	h.Write([]byte(inputs))
-	return hexText(h.Sum(nil)[:16])
+	return hexText(h.Sum(nil)[:workHashBytes/2])
 }
 
-// bury keeps a task's name when the task is forgotten.
-func (s *state) bury(i uint32) {
+const workHashBytes = 32
+
+// bury keeps a task's name when the task leaves memory.
+func (s *state) bury(i uint32, from int64) {
 	spec, t := s.specOf(i), s.at(i)
-	typ := s.types[t.typ].name
-	s.names.add(&tomb{ID: spec.id, Key: spec.key, Type: typ, State: t.state, Work: workHash(typ, spec.given()), Ended: t.finished})
+	s.names.add(&tomb{ID: spec.id, Key: spec.key, Type: s.types[t.typ].name, State: t.state, Work: s.workOf(i), Ended: from})
 }
 
 func (n *names) add(b *tomb) {

@@ -2,6 +2,8 @@ package engine
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"time"
 
@@ -35,6 +37,8 @@ var newRecord = map[string]func() record{
 	"task.back":     func() record { return new(handedBack) },
 	"task.queue":    func() record { return new(enqueued) },
 	"task.end":      func() record { return new(ended) },
+	"task.edit":     func() record { return new(edited) },
+	"task.drop":     func() record { return new(dropped) },
 	"task.forget":   func() record { return new(forgotten) },
 	"key.forget":    func() record { return new(keysForgotten) },
 	"exec.register": func() record { return new(registered) },
@@ -48,6 +52,9 @@ var newRecord = map[string]func() record{
 	"state.repair":  func() record { return new(repaired) },
 	"late":          func() record { return new(lateResult) },
 }
+
+// Kinds is the name of every kind of record, in order.
+func Kinds() []string { return slices.Sorted(maps.Keys(newRecord)) }
 
 // appendRecord writes a record as a journal entry: time, kind, fields.
 func appendRecord(f *fields, stamp []byte, r record) {
@@ -289,7 +296,7 @@ func (r *handedBack) walk(f *fields) {
 // enqueued is a task that comes to the queue from waiting, or by a person.
 type enqueued struct {
 	Task   string
-	Reason string // due, retry, requeue
+	Reason string // due, retry, requeue, edit
 	By     string
 	Head   bool
 	Fresh  bool // a new life: retry and crash counts start anew

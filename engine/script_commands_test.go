@@ -256,6 +256,11 @@ func (s *script) operatorCommand(word string, w *words) Command {
 	case "cancel":
 		reason := w.take("reason")
 		return Cancel{Selection: s.selection(w), Actor: "ann", Reason: reason}
+	case "drop":
+		reason := w.take("reason")
+		return Drop{Selection: s.selection(w), Actor: "ann", Reason: reason}
+	case "edit":
+		return s.edit(w)
 	case "pause", "resume":
 		c := Pause{On: word == "pause"}
 		if len(w.plain) > 0 {
@@ -295,6 +300,15 @@ func (s *script) operatorCommand(word string, w *words) Command {
 		return GetState{Query: q}
 	}
 	return nil
+}
+
+func (s *script) edit(w *words) Command {
+	c := Edit{ID: w.plain[0], Unset: w.list("unset"), Actor: "ann"}
+	if big := w.take("big"); big != "" {
+		w.values = append(w.values, task.Value{Name: "big", Value: strings.Repeat("x", int(mustNumber(s.t, big)))})
+	}
+	c.Set = w.values
+	return c
 }
 
 func (s *script) query(w *words) view.Query {

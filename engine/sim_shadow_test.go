@@ -17,6 +17,8 @@ type shadow struct {
 	changed map[string]uint64 // state key: record that changed it last
 	begun   map[string]bool   // tasks of type once that may have begun in this life
 	ended   map[string]task.State
+	inputs  map[string]string // hash of what a task has to be sent with
+	asked   map[string]string // id of a submission: its type, as it was acknowledged
 }
 
 // sentTask is one dispatch.
@@ -31,6 +33,7 @@ func newShadow() shadow {
 	return shadow{
 		keys: map[string]string{}, types: map[string]string{}, out: map[string]sentTask{}, last: map[string]task.Version{},
 		changed: map[string]uint64{}, begun: map[string]bool{}, ended: map[string]task.State{},
+		inputs: map[string]string{}, asked: map[string]string{},
 	}
 }
 
@@ -38,7 +41,11 @@ func newShadow() shadow {
 func (s *shadow) note(seq uint64, r record) (broken string) {
 	switch r := r.(type) {
 	case *submitted:
-		s.types[r.Task] = r.Type
+		s.types[r.Task], s.inputs[r.Task] = r.Type, r.Inputs.Hash()
+	case *edited:
+		return s.noteEdit(r)
+	case *dropped:
+		return s.noteDrop(r)
 	case *dispatched:
 		return s.noteStart(seq, r)
 	case *resulted:
@@ -65,6 +72,21 @@ func (s *shadow) note(seq uint64, r record) (broken string) {
 	return broken
 }
 
+func (s *shadow) noteEdit(r *edited) string {
+	s.inputs[r.Task] = r.Inputs.Hash()
+	if was, out := s.out[r.Task]; out || s.ended[r.Task] == task.Succeeded {
+		return fmt.Sprintf("task %s is edited though its inputs were used: %+v, %s", r.Task, was, s.ended[r.Task])
+	}
+	return ""
+}
+
+func (s *shadow) noteDrop(r *dropped) string {
+	if state := s.ended[r.Task]; state != task.Dead && state != task.Cancelled {
+		return fmt.Sprintf("task %s is dropped though it is %s", r.Task, state)
+	}
+	return "" // it stays among the ended: it must not be sent any more
+}
+
 // over notes an end, which nothing but a person takes back.
 func (s *shadow) over(id string, state task.State) {
 	if state.Terminal() {
@@ -81,6 +103,9 @@ func (s *shadow) noteStart(seq uint64, r *dispatched) string {
 	}
 	if r.Version <= s.last[r.Task] {
 		return fmt.Sprintf("task %s is sent as %s after %s", r.Task, r.Version, s.last[r.Task])
+	}
+	if r.InputHash != s.inputs[r.Task] {
+		return fmt.Sprintf("task %s is sent with other inputs than it has", r.Task)
 	}
 	if s.begun[r.Task] {
 		return fmt.Sprintf("task %s must not begin twice, and is sent again", r.Task)

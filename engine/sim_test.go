@@ -300,8 +300,8 @@ func (w *world) submit() {
 	}
 	link := &simLink{w: w}
 	tasks, err := w.m.submit(Submit{Specs: []task.Spec{spec}})
-	if err != nil && !errors.Is(err, ErrConflict) {
-		w.fail("submit: %v", err)
+	if err != nil && (!errors.Is(err, ErrConflict) || spec.Key == "" && w.shadow.asked[spec.ID] == spec.Type) {
+		w.fail("submit of %+v: %v", spec, err)
 	}
 	w.m.answer(Ask{Link: submitLink{link, spec}}, tasks, err)
 }
@@ -318,6 +318,9 @@ func (l submitLink) Answer(_ uint64, a Answer, err error) {
 			if l.spec.ID != "" || l.spec.Key != "" {
 				l.w.acked[s.ID] = true
 			}
+			if l.spec.ID != "" { // what it names from now on, however its inputs are edited
+				l.w.shadow.asked[s.ID] = l.spec.Type
+			}
 			key := l.spec.Type + "/" + l.spec.Key
 			if was := l.w.shadow.keys[key]; l.spec.Key != "" && was != "" && (was != s.ID || !s.Existed) {
 				l.w.fail("key %s named %s, now it is answered %+v", key, was, s)
@@ -330,7 +333,8 @@ func (l submitLink) Answer(_ uint64, a Answer, err error) {
 func (w *world) operator(kill bool) {
 	var command Command
 	query := view.Selection{All: true, Query: view.Query{States: []task.State{task.Dead}}}
-	switch w.rand.IntN(8) {
+	some := fmt.Sprint("s", w.rand.IntN(w.nextID+1))
+	switch w.rand.IntN(11) {
 	case 0:
 		command = Requeue{Selection: query, Actor: "sim"}
 	case 1:
@@ -346,9 +350,26 @@ func (w *world) operator(kill bool) {
 	case 6:
 		command = Repair{Key: "other", Delete: true, Reason: "sim"}
 	case 7:
-		command = Cancel{Selection: view.Selection{IDs: []string{fmt.Sprint("s", w.rand.IntN(w.nextID+1))}}, Actor: "sim"}
+		command = Cancel{Selection: view.Selection{IDs: []string{some}}, Actor: "sim"}
+	case 8:
+		command = Drop{Selection: query, Actor: "sim", Reason: "sim"}
+	case 9:
+		command = Drop{Selection: view.Selection{IDs: []string{some}}, Actor: "sim"}
+	case 10:
+		command = w.edit(some)
 	}
 	w.turn(kill, func() { w.m.decide(Ask{Command: command, Link: &simLink{w: w}}) })
+}
+
+// edit changes an input, or brings a default back; often it is refused.
+func (w *world) edit(id string) Command {
+	c := Edit{ID: id, Actor: "sim"}
+	if w.rand.IntN(4) == 0 {
+		c.Unset = []string{"y"}
+	} else {
+		c.Set = task.Values{{Name: []string{"x", "y"}[w.rand.IntN(2)], Value: fmt.Sprint("edited ", w.rand.IntN(3))}}
+	}
+	return c
 }
 
 // wait lets time pass, in which nothing is heard of anybody.

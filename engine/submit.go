@@ -144,8 +144,7 @@ func (b *intake) work(id string) (hash string, state task.State, ok bool) {
 		return b.works[id], here.State, true
 	}
 	if i := b.m.find(id); i != 0 {
-		t, spec := b.m.at(i), b.m.specOf(i)
-		return workHash(b.m.types[t.typ].name, spec.given()), t.state, true
+		return b.m.workOf(i), b.m.at(i).state, true
 	}
 	if gone := b.m.names.gone[id]; gone != nil {
 		return gone.Work, gone.State, true
@@ -213,11 +212,7 @@ func (m *machine) checkSpec(spec *task.Spec) (task.Values, error) {
 		note(task.CheckID(spec.Key))
 	}
 	for _, v := range spec.Inputs {
-		if err := task.CheckKey(v.Name); err != nil {
-			faults = append(faults, fmt.Errorf("input %w", err))
-		} else if task.Reserved(v.Name) {
-			faults = append(faults, fmt.Errorf("input %s: the name belongs to the protocol, choose another", v.Name))
-		}
+		note(checkInputName(v.Name))
 	}
 	if spec.Retries < task.Unset || spec.Retries > task.MaxRetries {
 		faults = append(faults, fmt.Errorf("retries %d: want 0 to %d", spec.Retries, task.MaxRetries))

@@ -3,6 +3,7 @@ package engine
 import (
 	"bytes"
 	"encoding/binary"
+	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -14,6 +15,7 @@ import (
 // they are found without reading the rest.
 type taskSpec struct {
 	id, key string
+	work    string // workHash of what was asked first, once the inputs were edited; else empty
 	filled  string // comma list of the inputs that the contract's defaults gave
 	retries int    // task.Unset: the unit's
 	timeout time.Duration
@@ -24,6 +26,7 @@ type taskSpec struct {
 func (p *taskSpec) append(dst []byte) []byte {
 	dst = append(append(dst, byte(len(p.id))), p.id...)
 	dst = append(append(dst, byte(len(p.key))), p.key...)
+	dst = append(append(dst, byte(len(p.work))), p.work...)
 	dst = append(binary.AppendUvarint(dst, uint64(len(p.filled))), p.filled...)
 	dst = binary.AppendVarint(dst, int64(p.retries))
 	return binary.AppendVarint(dst, int64(p.timeout))
@@ -41,6 +44,7 @@ func (t *table) limitsOf(i uint32) (retries int, timeout time.Duration) {
 	b := t.texts.get(t.at(i).spec)
 	b = b[1+b[0]:] // id
 	b = b[1+b[0]:] // key
+	b = b[1+b[0]:] // work
 	filled, n := binary.Uvarint(b)
 	b = b[n+int(filled):]
 	own, n := binary.Varint(b)
@@ -52,6 +56,9 @@ func (t *table) limitsOf(i uint32) (retries int, timeout time.Duration) {
 func (p *taskSpec) check() error {
 	if err := task.CheckID(p.id); err != nil {
 		return err
+	}
+	if p.work != "" && len(p.work) != workHashBytes {
+		return fmt.Errorf("work %.40q: not a hash of ours", p.work)
 	}
 	if p.key == "" {
 		return nil
@@ -83,6 +90,7 @@ func (t *table) specOf(i uint32) (p taskSpec) {
 	b := t.texts.get(t.at(i).spec)
 	p.id, b = cutShort(b)
 	p.key, b = cutShort(b)
+	p.work, b = cutShort(b)
 	filled, skip := binary.Uvarint(b)
 	b = b[skip:]
 	p.filled, b = string(b[:filled]), b[filled:]
