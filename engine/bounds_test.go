@@ -384,3 +384,24 @@ func TestBulkLooksAgain(t *testing.T) {
 	}
 	b.restart()
 }
+
+// A bulk command that waits behind another begins at the oldest task, though
+// that one was forgotten meanwhile.
+func TestBulkWaits(t *testing.T) {
+	b := newBounded(t, nil)
+	b.register("a")
+	id, v := b.one()
+	b.do(Result{Exec: "e1", Outcome: task.Outcome{Task: id, Version: v, Status: task.Success}})
+	id, _ = b.one()
+	b.do(
+		Cancel{Selection: view.Selection{All: true, Query: view.Query{Type: "none"}}},
+		Cancel{Selection: view.Selection{All: true, Query: view.Query{Type: "a"}}},
+	)
+	b.m.set.RetainTasks = 0
+	for range 5 {
+		b.do()
+	}
+	if b.m.find(id) != 0 || b.m.states[task.Assigned].len != 0 {
+		t.Error("the second command did not reach its task")
+	}
+}

@@ -118,7 +118,7 @@ type job struct {
 	sel    view.Selection
 	match  func(i uint32) bool
 	at     uint32 // collecting: the next slot to look at
-	num    uint64 // and its task
+	num    uint64 // and its task: the slot may be forgotten until then
 	picked []pick
 	done   int // of picked
 	answer view.Changed
@@ -139,7 +139,8 @@ func (m *machine) bulk(a Ask, sel view.Selection, d deed) {
 			m.answer(a, nil, err)
 			return
 		}
-		j.match, j.at = match, m.all.oldest
+		j.match = match
+		j.goOnAt(m, m.all.oldest)
 	} else if err := m.pickNamed(j); err != nil {
 		m.answer(a, nil, err)
 		return
@@ -214,8 +215,13 @@ func (m *machine) collect(j *job) {
 		}
 		j.at = t.list[byNum].newer
 	}
-	if j.at != 0 {
-		j.num = m.at(j.at).num
+	j.goOnAt(m, j.at)
+}
+
+// goOnAt notes where collecting goes on.
+func (j *job) goOnAt(m *machine, i uint32) {
+	if j.at = i; i != 0 {
+		j.num = m.at(i).num
 	}
 }
 
