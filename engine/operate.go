@@ -202,8 +202,8 @@ const maxExamined = 20_000
 
 // collect looks at the next tasks, oldest first.
 func (m *machine) collect(j *job) {
-	if j.num != 0 && m.at(j.at).num != j.num {
-		j.at = m.firstAfter(j.num - 1) // the slot was forgotten between two turns
+	if m.at(j.at).num != j.num {
+		j.at = m.firstAfter(j.num) // it was forgotten between two turns
 	}
 	for range maxExamined {
 		if j.at == 0 {
@@ -260,14 +260,26 @@ func (m *machine) act(j *job) (done bool) {
 		}
 		if err == nil {
 			j.answer.Changed++
-		} else if len(j.answer.Skipped) < 100 && m.at(p.slot).num == p.num {
-			j.answer.Skipped = append(j.answer.Skipped, m.id(p.slot)+": "+err.Error())
+		} else if id := m.pickedID(j, p); id != "" && len(j.answer.Skipped) < 100 {
+			j.answer.Skipped = append(j.answer.Skipped, id+": "+err.Error())
 		}
 	}
 	return j.done == len(j.picked)
 }
 
-var errForgotten = errors.New("was forgotten")
+var errForgotten = errors.New("left memory meanwhile")
+
+// pickedID is the task that was just looked at; empty if it was one of many and
+// left memory.
+func (m *machine) pickedID(j *job, p pick) string {
+	switch {
+	case m.at(p.slot).num == p.num:
+		return m.id(p.slot)
+	case !j.sel.All:
+		return j.sel.IDs[j.done-1]
+	}
+	return ""
+}
 
 // actOn changes one task, if it is still what the command meant.
 func (m *machine) actOn(j *job, i uint32) error {
