@@ -18,7 +18,7 @@ import (
 	"apollo11/wire"
 )
 
-const killConfig = brisk + `
+var killConfig = hasty + `
 [scheduler]
 crash_limit = 1000
 [retention]

@@ -21,10 +21,9 @@ env = ["PATH", "HOME"]
 timeout = "60s"
 `
 
-// gateWorld has a controller and the unit; changes are old and new of the
-// configuration's text.
-func gateWorld(t *testing.T, changes ...string) (*world, *process) {
-	w := newWorld(t, strings.NewReplacer(changes...).Replace(brisk))
+// gateWorld has a controller and the unit.
+func gateWorld(t *testing.T, config string) (*world, *process) {
+	w := newWorld(t, config)
 	w.write("units/gate.toml", gate)
 	w.Cleanup(func() { w.write("open", "") }) // what still waits at the gate goes
 	return w, w.controller()
@@ -56,7 +55,7 @@ func (w *world) noLeftovers() {
 // leaves nothing behind.
 func TestExecutorTerm(t *testing.T) {
 	t.Parallel()
-	w, c := gateWorld(t)
+	w, c := gateWorld(t, brisk)
 	e := w.executor("left")
 	w.begins("a")
 	e.signal(syscall.SIGTERM)
@@ -86,7 +85,7 @@ func TestExecutorTerm(t *testing.T) {
 // Told twice, it ends what it runs and hands it back; nothing counts a crash.
 func TestExecutorTermTwice(t *testing.T) {
 	t.Parallel()
-	w, c := gateWorld(t)
+	w, c := gateWorld(t, brisk)
 	e := w.executor("left")
 	w.begins("a")
 	e.signal(syscall.SIGTERM)
@@ -132,7 +131,7 @@ func (w *world) dead(pids ...int) {
 // An executor that is killed under a task costs it one crash; another does it.
 func TestExecutorKilled(t *testing.T) {
 	t.Parallel()
-	w, c := gateWorld(t)
+	w, c := gateWorld(t, brisk)
 	e := w.executor("left")
 	w.begins("a")
 	e.kill()
@@ -160,7 +159,7 @@ func TestControllerRestart(t *testing.T) {
 	for name, end := range map[string]func(*process){"kill": (*process).kill, "term": (*process).stop} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			w, c := gateWorld(t, "timeout = \"2s\"", "timeout = \"20s\"") // one that is told to stop tells its executors to wait
+			w, c := gateWorld(t, brisk)
 			w.executor("left")
 			w.begins("a")
 			before := w.task("a")
@@ -187,7 +186,7 @@ func TestControllerRestart(t *testing.T) {
 // The result comes while the controller is away: it is kept until it is back.
 func TestResultWhileAway(t *testing.T) {
 	t.Parallel()
-	w, c := gateWorld(t)
+	w, c := gateWorld(t, brisk)
 	w.executor("left")
 	w.begins("a")
 	before := w.task("a")
@@ -205,7 +204,7 @@ func TestResultWhileAway(t *testing.T) {
 // A frozen executor is given up, and what it says when it wakes changes nothing.
 func TestExecutorFrozen(t *testing.T) {
 	t.Parallel()
-	w, c := gateWorld(t)
+	w, c := gateWorld(t, hasty)
 	e := w.executor("left")
 	w.begins("a")
 	e.signal(syscall.SIGSTOP)
@@ -253,7 +252,7 @@ func (w *world) tooLate(id, exec string) {
 // comes late.
 func TestHalfOpen(t *testing.T) {
 	t.Parallel()
-	w, c := gateWorld(t)
+	w, c := gateWorld(t, hasty)
 	p := newProxy(t, w.addr())
 	w.executor("left", "--addr", p.listener.Addr().String())
 	w.begins("a")

@@ -82,15 +82,15 @@ type world struct {
 	dir string
 }
 
-// brisk makes lost executors be noticed in seconds; state keys as the document
-// has them.
+// brisk holds heartbeats and retries for less than a moment; state keys are as
+// the document has them.
 const brisk = `
 listen = "127.0.0.1:0"
 [local]
 executors = 0
 [heartbeat]
 interval = "500ms"
-timeout = "2s"
+timeout = "15s"
 reconnect_grace = "500ms"
 [wire]
 hold = "200ms"
@@ -110,6 +110,9 @@ type = "int"
 from = "n"
 apply = "add"
 `
+
+// hasty also gives up executors after 2 s.
+var hasty = strings.Replace(brisk, `timeout = "15s"`, `timeout = "2s"`, 1)
 
 func newWorld(t testing.TB, config string) *world {
 	w := &world{t, t.TempDir()}
