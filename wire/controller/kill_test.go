@@ -237,6 +237,18 @@ func unended(c view.Counts) (n int64) {
 	return n
 }
 
+// fits: what was applied is the result of the dispatch that was waited for.
+func (k *killing) fits(e *view.Event) {
+	k.Helper()
+	version, _ := task.Values(e.Values).Get("v")
+	text, _ := task.Values(e.Values).Get("out")
+	outputs, err := task.ParseValues(text)
+	k.must(err)
+	if made, ok := outputs.Get(madeBy); version == "" || ok && made != version {
+		k.Errorf("task %s was out at version %q, and the result of %q was applied", e.Task, version, made)
+	}
+}
+
 // count reads in the journal itself how often each task was applied.
 func (k *killing) count() {
 	k.Helper()
@@ -245,6 +257,7 @@ func (k *killing) count() {
 		switch e.Kind {
 		case "task.result":
 			applied[e.Task]++
+			k.fits(&e)
 		case "start":
 			starts++
 		case "image":

@@ -25,7 +25,8 @@ type worker struct {
 	conn    *wire.Conn
 	msg     wire.Message
 	unacked map[wire.Ref]*task.Outcome
-	life    int // of its process, as the controller is told
+	life    int             // of its process, as the controller is told
+	stale   []*task.Outcome // of former lives: said all the same, too late
 }
 
 func newWorker(id string, proto int, addr func() string, random *rand.Rand) *worker {
@@ -48,6 +49,10 @@ func (w *worker) work(ctx context.Context, t testing.TB) {
 		stop()
 		w.conn.Close(0)
 		if !w.keeps {
+			w.stale = w.stale[:0]
+			for _, o := range w.unacked {
+				w.stale = append(w.stale, o)
+			}
 			clear(w.unacked)
 			w.life++
 		}
@@ -147,6 +152,9 @@ func (w *worker) push(ctx context.Context) error {
 	for _, o := range w.unacked {
 		w.conn.Append(wire.AppendResult(nil, o, 2))
 	}
+	for _, o := range w.stale {
+		w.conn.Append(wire.AppendResult(nil, o, 2))
+	}
 	ctx, stop := context.WithCancel(ctx)
 	beats := make(chan struct{})
 	go func() {
@@ -196,7 +204,10 @@ func (w *worker) take() error {
 	return nil
 }
 
-// outcome adds one to the state; some attempts fail first.
+const madeBy = "made"
+
+// outcome adds one to the state and says of which dispatch it is; some attempts
+// fail first.
 func (w *worker) outcome(a *task.Assignment) *task.Outcome {
 	o := &task.Outcome{Task: a.Task, Version: a.Version, Exit: -1}
 	if w.random.IntN(50) == 0 {
@@ -204,6 +215,6 @@ func (w *worker) outcome(a *task.Assignment) *task.Outcome {
 		return o
 	}
 	o.Status = task.Success
-	o.Outputs = task.Values{{Name: "n", Value: "1"}}
+	o.Outputs = task.Values{{Name: madeBy, Value: a.Version.String()}, {Name: "n", Value: "1"}}
 	return o
 }
