@@ -40,7 +40,7 @@ func TestScripts(t *testing.T) {
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"eventually": eventually, "ready": ready, "slay": slay, "flip": flip, "cut": cut,
-			"weather": weather,
+			"weather": weather, "terminal": terminal, "press": press, "resize": resize, "sees": sees, "workson": worksOn,
 		},
 		Condition: func(name string) (bool, error) {
 			if tool, ok := strings.CutPrefix(name, "tool:"); ok {

@@ -46,6 +46,7 @@ type model struct {
 
 	frame   string // the last one; empty: something changed since
 	verdict Verdict
+	crash   error // why the console ends unasked; nil: it does not
 }
 
 // asking is a screen's open question.
@@ -105,6 +106,8 @@ func (m *model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 		cmd = m.takeAnswer(msg)
 	case changedMsg:
 		cmd = m.takeChanged(msg)
+	case crashMsg:
+		m.crash, cmd = msg.err, tea.Quit
 	case copiedMsg:
 		if msg.err != nil {
 			m.s.complain(msg.err)

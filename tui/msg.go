@@ -2,6 +2,8 @@ package tui
 
 import (
 	"context"
+	"fmt"
+	stack "runtime/debug"
 	"time"
 
 	tea "github.com/charmbracelet/bubbletea"
@@ -35,12 +37,27 @@ type changedMsg struct {
 }
 
 // tickMsg is a moment to ask again; escMsg ends the wait for the rest of an
-// escape sequence; copiedMsg says that an id went to the terminal.
+// escape sequence; copiedMsg says that an id went to the terminal; crashMsg that
+// there is a bug of ours.
 type (
 	tickMsg   struct{}
 	escMsg    struct{ turn int }
 	copiedMsg struct{ err error }
+	crashMsg  struct{ err error }
 )
+
+// guarded makes a command that ends the console if it panics, in order: the
+// terminal library would print the stack onto the screen first.
+func guarded(cmd tea.Cmd) tea.Cmd {
+	return func() (msg tea.Msg) {
+		defer func() {
+			if r := recover(); r != nil {
+				msg = crashMsg{fmt.Errorf("panic: %v: %s", r, stack.Stack())}
+			}
+		}()
+		return cmd()
+	}
+}
 
 const (
 	pollActive = 250 * time.Millisecond
@@ -54,17 +71,17 @@ const (
 // ask makes a command of a request.
 func (m *model) ask(to screenID, number int, r request) tea.Cmd {
 	source := m.s.source
-	return func() tea.Msg {
+	return guarded(func() tea.Msg {
 		ctx, cancel := context.WithTimeout(context.Background(), patience)
 		defer cancel()
 		body, err := r(ctx, source)
 		return answer{to: to, number: number, body: body, err: err}
-	}
+	})
 }
 
 func (m *model) askOverview() tea.Cmd {
 	source := m.s.source
-	return func() tea.Msg {
+	return guarded(func() tea.Msg {
 		ctx, cancel := context.WithTimeout(context.Background(), patience)
 		defer cancel()
 		over, err := source.Overview(ctx)
@@ -72,7 +89,7 @@ func (m *model) askOverview() tea.Cmd {
 			cleanOverview(over)
 		}
 		return overviewMsg{over, err}
-	}
+	})
 }
 
 func cleanOverview(o *view.Overview) {
@@ -84,7 +101,7 @@ func cleanOverview(o *view.Overview) {
 // act makes a command of an action. Bulk ones may take long, hence no patience.
 func (s *shared) act(a Action) tea.Cmd {
 	source := s.source
-	return func() tea.Msg {
+	return guarded(func() tea.Msg {
 		changed, err := source.Do(context.Background(), a)
 		if changed == nil {
 			changed = &view.Changed{}
@@ -96,5 +113,5 @@ func (s *shared) act(a Action) tea.Cmd {
 			changed.Samples[i] = clean(changed.Samples[i])
 		}
 		return changedMsg{a, changed, err}
-	}
+	})
 }

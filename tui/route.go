@@ -12,6 +12,7 @@ import (
 func (m *model) stroke(k stroke) tea.Cmd {
 	if d := m.s.dialog; d != nil {
 		if m.s.clock().Sub(d.opened) < lateKey {
+			m.s.say("%s came before the question could be read: press it again", clean(k.key))
 			return nil
 		}
 		cmd, over := d.take(k)

@@ -19,9 +19,9 @@ import (
 
 func init() { hush.Over() }
 
-// ErrTerminal is returned when the terminal went away, or the screen failed.
-// Whatever the console looked at goes on.
-var ErrTerminal = errors.New("the console's terminal is gone")
+// ErrScreen is returned when the console ended unasked: its terminal went away,
+// or it failed itself. Whatever it looked at goes on.
+var ErrScreen = errors.New("the console ended unasked")
 
 // Options say what to show where. Source, Input, Output and Now are needed.
 type Options struct {
@@ -41,8 +41,10 @@ type Options struct {
 
 const (
 	framesPerSecond = 30
-	// killGrace is how long a terminal that takes nothing may hold up the end.
-	killGrace = 2 * time.Second
+	// killGrace is how long a terminal that takes nothing may hold up the end,
+	// once when asked and once when killed. Killing is the second choice: the
+	// library then leaves its reader behind.
+	killGrace = time.Second
 )
 
 // Run shows the console until a person leaves it, or ctx ends, which is as if
@@ -67,7 +69,10 @@ func Run(ctx context.Context, o Options) (Verdict, error) {
 	select {
 	case err := <-ended:
 		if err != nil {
-			return Left, fmt.Errorf("%w: %w", ErrTerminal, err)
+			return Left, fmt.Errorf("%w: %w", ErrScreen, err)
+		}
+		if m.crash != nil {
+			return Left, fmt.Errorf("%w: %w", ErrScreen, m.crash)
 		}
 		return m.verdict, nil
 	case <-ctx.Done():
@@ -77,15 +82,22 @@ func Run(ctx context.Context, o Options) (Verdict, error) {
 	case <-hangup:
 	}
 	finish(p, ended)
-	return Left, ErrTerminal
+	return Left, fmt.Errorf("%w: its terminal is gone", ErrScreen)
 }
 
 // finish ends the program from outside. A terminal that takes no output must
 // not keep the rest from going on.
 func finish(p *tea.Program, ended <-chan error) {
-	go p.Kill()
+	go p.Quit() // blocks until it is taken, or the program is killed
 	timer := time.NewTimer(killGrace)
 	defer timer.Stop()
+	select {
+	case <-ended:
+		return
+	case <-timer.C:
+	}
+	p.Kill()
+	timer.Reset(killGrace)
 	select {
 	case <-ended:
 	case <-timer.C:
