@@ -154,6 +154,9 @@ type GetTasks struct{ Query view.Query }
 // GetTask is answered *view.Detail, or ErrNotFound; ID may be a unique prefix.
 type GetTask struct{ ID string }
 
+// GetExplanation is answered *view.Explanation, or ErrNotFound; ID may be a unique prefix.
+type GetExplanation struct{ ID string }
+
 // GetState is answered *view.KeyPage.
 type GetState struct{ Query view.KeyQuery }
 
@@ -229,30 +232,31 @@ func (Recall) order()     {}
 func (DrainOrder) order() {}
 func (Dismiss) order()    {}
 
-func (Register) command()     {}
-func (Types) command()        {}
-func (Ready) command()        {}
-func (Result) command()       {}
-func (Returned) command()     {}
-func (Progress) command()     {}
-func (Offline) command()      {}
-func (Disconnected) command() {}
-func (Submit) command()       {}
-func (Requeue) command()      {}
-func (Cancel) command()       {}
-func (Drop) command()         {}
-func (Edit) command()         {}
-func (Pause) command()        {}
-func (Drain) command()        {}
-func (Debug) command()        {}
-func (Repair) command()       {}
-func (GetStatus) command()    {}
-func (GetExecutors) command() {}
-func (GetQueues) command()    {}
-func (GetTasks) command()     {}
-func (GetTask) command()      {}
-func (GetState) command()     {}
-func (GetLate) command()      {}
+func (Register) command()       {}
+func (Types) command()          {}
+func (Ready) command()          {}
+func (Result) command()         {}
+func (Returned) command()       {}
+func (Progress) command()       {}
+func (Offline) command()        {}
+func (Disconnected) command()   {}
+func (Submit) command()         {}
+func (Requeue) command()        {}
+func (Cancel) command()         {}
+func (Drop) command()           {}
+func (Edit) command()           {}
+func (Pause) command()          {}
+func (Drain) command()          {}
+func (Debug) command()          {}
+func (Repair) command()         {}
+func (GetStatus) command()      {}
+func (GetExecutors) command()   {}
+func (GetQueues) command()      {}
+func (GetTasks) command()       {}
+func (GetTask) command()        {}
+func (GetExplanation) command() {}
+func (GetState) command()       {}
+func (GetLate) command()        {}
 
 // Link is a connection as the loop sees it. The loop calls it only from its own
 // goroutine and only after what led to the call is on disk; no method waits.

@@ -222,6 +222,9 @@ func (m *machine) read(a Ask) {
 	case GetTask:
 		detail, err := m.detail(c.ID)
 		m.answer(a, detail, err)
+	case GetExplanation:
+		explanation, err := m.explain(c.ID)
+		m.answer(a, explanation, err)
 	case GetState:
 		m.answer(a, m.keyPage(c.Query), nil)
 	case GetLate:

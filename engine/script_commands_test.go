@@ -289,6 +289,8 @@ func (s *script) operatorCommand(word string, w *words) Command {
 		return GetTask{ID: w.plain[0]}
 	case "late":
 		return GetLate{}
+	case "explain":
+		return GetExplanation{ID: w.plain[0]}
 	case "state":
 		q := view.KeyQuery{Prefix: w.take("prefix"), Cursor: w.take("cursor"), Keys: w.plain}
 		if since := w.take("since"); since != "" {
@@ -420,6 +422,14 @@ func describeView(a Answer) (lines []string) {
 		}
 	case *view.Detail:
 		return describeDetail(a)
+	case *view.Explanation:
+		add("%s %s", a.ID, a.State)
+		for _, line := range a.Lines {
+			add("  %s", line)
+		}
+		for _, hint := range a.Hints {
+			add("  hint: %s", hint)
+		}
 	default:
 		add("%T", a)
 	}

@@ -177,6 +177,27 @@ func (w *world) check() {
 		w.fail("%d of type b are out, over the limit", n)
 	}
 	w.rests()
+	if len(w.journal)%64 == 0 {
+		w.explains()
+	}
+}
+
+// explains asks about a task, which changes nothing and always says something.
+func (w *world) explains() {
+	i := uint32(len(w.journal)) % w.m.made
+	if w.m.at(i).num == 0 {
+		return
+	}
+	was := w.m.hash()
+	x, err := w.m.explain(w.m.id(i))
+	if err != nil || len(x.Lines) == 0 || w.m.hash() != was {
+		w.fail("explained as %+v, %v", x, err)
+	}
+	for _, line := range append(x.Lines, x.Hints...) {
+		if task.Printable(line) != line {
+			w.fail("explained as %q", line)
+		}
+	}
 }
 
 // rests checks that no capable idle executor rests while there is work.

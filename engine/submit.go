@@ -268,14 +268,8 @@ func (m *machine) warnType(name string) string {
 	if n, ok := m.typeAt[name]; ok && m.types[n].soft.offering > 0 {
 		return ""
 	}
-	var offered []string
-	for _, t := range m.types[1:] {
-		if t.soft.offering > 0 {
-			offered = append(offered, t.name)
-		}
-	}
 	warning := "no executor offers type " + name + " now: the task waits for one"
-	if near := task.Nearest(name, offered); near != "" {
+	if near := task.Nearest(name, m.offeredTypes()); near != "" {
 		warning += "; did you mean " + near + "?"
 	}
 	return warning
