@@ -220,8 +220,21 @@ func (c *Client) Tasks(ctx context.Context, q view.Query) (*view.Page, error) {
 
 // Task asks for all that is known of one task; id may be a unique prefix.
 func (c *Client) Task(ctx context.Context, id string) (*view.Detail, error) {
+	return c.detail(ctx, AppendName(nil, OpTask, id))
+}
+
+// Edit changes a task's inputs, and gives one that has ended a new life with
+// them. It returns the task as it is now.
+func (c *Client) Edit(ctx context.Context, e Edit) (*view.Detail, error) {
+	if err := e.check(); err != nil {
+		return nil, err
+	}
+	return c.detail(ctx, AppendEdit(nil, &e))
+}
+
+func (c *Client) detail(ctx context.Context, request []byte) (*view.Detail, error) {
 	var d *view.Detail
-	err := c.ask(ctx, AppendName(nil, OpTask, id), func(m *Message) error {
+	err := c.ask(ctx, request, func(m *Message) error {
 		return eachRow(m, func(row *Message) error {
 			if d == nil {
 				d = new(view.Detail)
@@ -295,6 +308,21 @@ func (c *Client) Requeue(ctx context.Context, s view.Selection) (*view.Changed, 
 // Cancel ends tasks that have not ended.
 func (c *Client) Cancel(ctx context.Context, s view.Selection, reason string) (*view.Changed, error) {
 	return c.act(ctx, OpCancel, &s, reason)
+}
+
+// Drop takes dead letters out of memory.
+func (c *Client) Drop(ctx context.Context, s view.Selection, reason string) (*view.Changed, error) {
+	return c.act(ctx, OpDrop, &s, reason)
+}
+
+// Explain asks why a task stands where it does; id may be a unique prefix.
+func (c *Client) Explain(ctx context.Context, id string) (*view.Explanation, error) {
+	var x *view.Explanation
+	err := c.ask(ctx, AppendName(nil, OpExplain, id), func(m *Message) (err error) {
+		x, err = ParseExplanation(m)
+		return err
+	})
+	return x, err
 }
 
 func (c *Client) act(ctx context.Context, op Op, s *view.Selection, reason string) (*view.Changed, error) {

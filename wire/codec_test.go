@@ -77,7 +77,7 @@ func recodeControl(m *Message) ([]byte, error) {
 	case OpTasks:
 		q, err := ParseTasks(m)
 		return AppendTasks(nil, &q), err
-	case OpTask, OpDrain:
+	case OpTask, OpDrain, OpExplain:
 		id, err := ParseName(m)
 		return AppendName(nil, op, id), err
 	case OpState:
@@ -86,7 +86,9 @@ func recodeControl(m *Message) ([]byte, error) {
 	case OpLate:
 		limit, err := ParseLate(m)
 		return AppendLate(nil, limit), err
-	case OpRequeue, OpCancel:
+	case OpEdit:
+		return both(AppendEdit)(ParseEdit(m))
+	case OpRequeue, OpCancel, OpDrop:
 		s, reason, err := ParseSelect(m)
 		return AppendSelect(nil, op, &s, reason), err
 	case OpPause, OpDebug:
@@ -117,6 +119,8 @@ func recodeRows(m *Message) ([]byte, error) {
 	switch {
 	case m.Text("ended") != "" || m.Text("data") != "" || m.Text("data64") != "":
 		return both(AppendLogChunk)(ParseLogChunk(m))
+	case m.Text("id") != "":
+		return both(AppendExplanation)(ParseExplanation(m))
 	case m.Text("matched") != "":
 		return both(AppendChanged)(ParseChanged(m))
 	}
@@ -227,6 +231,10 @@ func TestRoundTrip(t *testing.T) {
 	check(t, AppendChanged(nil, changed), changed, ParseChanged)
 	repair := &Repair{Key: "k", Value: hostile, Delete: true, Reason: "why"}
 	check(t, AppendRepair(nil, repair), repair, ParseRepair)
+	edit := &Edit{ID: "t:1", Set: values("a", hostile, "b", ""), Unset: []string{"c", "d.e"}}
+	check(t, AppendEdit(nil, edit), edit, ParseEdit)
+	explanation := &view.Explanation{ID: "t:1", State: "dead", Lines: []string{"it is dead", hostile}, Hints: []string{"apollo11 requeue t:1"}}
+	check(t, AppendExplanation(nil, explanation), explanation, ParseExplanation)
 	logs := &LogQuery{Task: "t", Attempt: 2, Offset: 1 << 40}
 	check(t, AppendLogs(nil, logs), logs, ParseLogs)
 }

@@ -26,6 +26,9 @@ const (
 	OpSubmit    Op = "submit"
 	OpRequeue   Op = "requeue"
 	OpCancel    Op = "cancel"
+	OpDrop      Op = "drop"
+	OpEdit      Op = "edit"
+	OpExplain   Op = "explain"
 	OpPause     Op = "pause"
 	OpDrain     Op = "drain"
 	OpDebug     Op = "debug"
@@ -38,7 +41,7 @@ const (
 func Ops() []Op {
 	return []Op{
 		OpHello, OpStatus, OpExecutors, OpTasks, OpTask, OpState, OpLate, OpQueues, OpSubmit, OpRequeue,
-		OpCancel, OpPause, OpDrain, OpDebug, OpRepair, OpLogs, OpTimeline,
+		OpCancel, OpDrop, OpEdit, OpExplain, OpPause, OpDrain, OpDebug, OpRepair, OpLogs, OpTimeline,
 	}
 }
 
@@ -120,13 +123,13 @@ func (f *fields) taskQuery() view.Query {
 	return q
 }
 
-// AppendName appends a control frame with an id: op=task, op=drain.
+// AppendName appends a control frame with an id: op=task, op=explain, op=drain.
 func AppendName(dst []byte, op Op, id string) []byte {
 	dst, at := beginControl(dst, op)
 	return endMessage(appendText(dst, "id", id), at)
 }
 
-// ParseName reads op=task or op=drain.
+// ParseName reads op=task, op=explain or op=drain.
 func ParseName(m *Message) (string, error) {
 	f := fields{m: m}
 	id := f.need("id")
@@ -156,7 +159,7 @@ func ParseLate(m *Message) (limit int, err error) {
 const maxIDs = 5000
 
 // AppendSelect appends a control frame that acts on tasks: op=requeue,
-// op=cancel.
+// op=cancel, op=drop.
 func AppendSelect(dst []byte, op Op, s *view.Selection, reason string) []byte {
 	dst, at := beginControl(dst, op)
 	dst = appendSome(dst, "ids", strings.Join(s.IDs, ","))
@@ -166,7 +169,7 @@ func AppendSelect(dst []byte, op Op, s *view.Selection, reason string) []byte {
 	return endMessage(appendTaskQuery(dst, &s.Query), at)
 }
 
-// ParseSelect reads op=requeue or op=cancel.
+// ParseSelect reads op=requeue, op=cancel or op=drop.
 func ParseSelect(m *Message) (s view.Selection, reason string, err error) {
 	f := fields{m: m}
 	s = view.Selection{IDs: f.list("ids"), All: f.flag("all"), Count: f.flag("count"), Query: f.taskQuery()}
@@ -296,7 +299,7 @@ func ParseTimeline(m *Message) (view.EventQuery, error) {
 	return q, f.err
 }
 
-// AppendChanged appends the answer of op=requeue and op=cancel.
+// AppendChanged appends the answer of op=requeue, op=cancel and op=drop.
 func AppendChanged(dst []byte, c *view.Changed) []byte {
 	dst, at := beginMessage(dst, TypeRows)
 	dst = appendUint(dst, "matched", uint64(max(0, c.Matched)))
@@ -308,7 +311,7 @@ func AppendChanged(dst []byte, c *view.Changed) []byte {
 	return endMessage(dst, at)
 }
 
-// ParseChanged reads the answer of op=requeue and op=cancel.
+// ParseChanged reads the answer of op=requeue, op=cancel and op=drop.
 func ParseChanged(m *Message) (*view.Changed, error) {
 	f := fields{m: m}
 	c := &view.Changed{

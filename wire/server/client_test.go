@@ -51,6 +51,7 @@ func TestClient(t *testing.T) {
 	keys := &view.KeyPage{Version: 4, Keys: []view.Key{{Key: "a", Value: "=", Version: 1}}, Cursor: "a"}
 	events := view.EventPage{Events: []view.Event{{Seq: 7, Kind: "result", Values: view.Object{{Name: "a", Value: "b"}}}}, Next: 8, More: true}
 	changed := &view.Changed{Matched: 3, Changed: 2, Skipped: []string{"t3: dead"}}
+	explanation := &view.Explanation{ID: "t1", State: "dead", Lines: []string{"x=\n"}, Hints: []string{"apollo11 requeue t1"}}
 	query := view.Query{Type: "echo", States: []task.State{task.Dead}, Older: time.Minute, Limit: 5}
 	script := func(a engine.Ask) (engine.Answer, error) {
 		switch c := a.Command.(type) {
@@ -66,7 +67,11 @@ func TestClient(t *testing.T) {
 			return []view.Queue{{Type: "echo", Queued: 5}}, nil
 		case engine.GetLate:
 			return []view.Late{}, nil
-		case engine.Requeue, engine.Cancel:
+		case engine.Edit:
+			return detail(), nil
+		case engine.GetExplanation:
+			return explanation, nil
+		case engine.Requeue, engine.Cancel, engine.Drop:
 			return changed, nil
 		case engine.Repair:
 			return view.Key{Key: c.Key, Value: c.Value}, nil
@@ -106,6 +111,11 @@ func TestClient(t *testing.T) {
 			{func() (any, error) { return c.Timeline(ctx, view.EventQuery{From: 7, Task: "t1"}) }, &events, nil},
 			{func() (any, error) { return c.Requeue(ctx, sel) }, changed, engine.Requeue{Selection: sel, Actor: "ann"}},
 			{func() (any, error) { return c.Cancel(ctx, all, "why=") }, changed, engine.Cancel{Selection: all, Actor: "ann", Reason: "why="}},
+			{func() (any, error) { return c.Drop(ctx, all, "") }, changed, engine.Drop{Selection: all, Actor: "ann"}},
+			{func() (any, error) {
+				return c.Edit(ctx, wire.Edit{ID: "t1", Set: task.Values{{Name: "a", Value: "=\n"}}, Unset: []string{"b"}})
+			}, detail(), engine.Edit{ID: "t1", Set: task.Values{{Name: "a", Value: "=\n"}}, Unset: []string{"b"}, Actor: "ann"}},
+			{func() (any, error) { return c.Explain(ctx, "t") }, explanation, engine.GetExplanation{ID: "t"}},
 			{func() (any, error) { return nil, c.Pause(ctx, "echo", true) }, nil, engine.Pause{Type: "echo", On: true}},
 			{func() (any, error) { return nil, c.Drain(ctx, "e1") }, nil, engine.Drain{Exec: "e1"}},
 			{func() (any, error) { return nil, c.Debug(ctx, false) }, nil, engine.Debug{}},
@@ -156,6 +166,19 @@ func TestClientErrors(t *testing.T) {
 		}
 		if _, err := c.Cancel(t.Context(), view.Selection{IDs: []string{"a,b"}}, ""); !errors.Is(err, &wire.Error{Code: wire.CodeInvalid}) {
 			t.Errorf("a comma in an id: %v", err)
+		}
+		for _, bad := range []struct {
+			edit wire.Edit
+			code wire.Code
+		}{
+			{wire.Edit{ID: "t1", Unset: []string{"a,b"}}, wire.CodeInvalid},
+			{wire.Edit{ID: "t1", Set: task.Values{{Name: "a b"}}}, wire.CodeInvalid},
+			{wire.Edit{ID: "t1", Set: task.Values{{Name: "a", Value: strings.Repeat("x", task.MaxBytes)}}}, wire.CodeTooLarge},
+			{wire.Edit{ID: "t1", Unset: slices.Repeat([]string{"a"}, 1025)}, wire.CodeTooLarge},
+		} {
+			if _, err := c.Edit(t.Context(), bad.edit); !errors.Is(err, &wire.Error{Code: bad.code}) {
+				t.Errorf("edit %.60v: %v", bad.edit, err)
+			}
 		}
 		if s, err := c.Status(t.Context()); err != nil || s.Epoch != 3 {
 			t.Errorf("after errors: %v", err)

@@ -100,6 +100,15 @@ func (s *session) command(op wire.Op) (engine.Command, error) {
 	case wire.OpCancel:
 		sel, reason, err := wire.ParseSelect(m)
 		return engine.Cancel{Selection: sel, Actor: s.id, Reason: reason}, err
+	case wire.OpDrop:
+		sel, reason, err := wire.ParseSelect(m)
+		return engine.Drop{Selection: sel, Actor: s.id, Reason: reason}, err
+	case wire.OpEdit:
+		e, err := wire.ParseEdit(m)
+		return engine.Edit{ID: e.ID, Set: e.Set, Unset: e.Unset, Actor: s.id}, err
+	case wire.OpExplain:
+		id, err := wire.ParseName(m)
+		return engine.GetExplanation{ID: id}, err
 	case wire.OpPause:
 		typ, on, err := wire.ParseSwitch(m)
 		return engine.Pause{Type: typ, On: on}, err

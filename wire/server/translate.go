@@ -145,6 +145,8 @@ func (s *session) appendOperatorAnswer(dst []byte, answer engine.Answer) ([]byte
 		return wire.AppendRows(dst, wire.PageHead(a), rows(a.Tasks), limit)
 	case *view.Detail:
 		return wire.AppendRows(dst, nil, detailRows(a), limit)
+	case *view.Explanation:
+		return wire.AppendExplanation(dst, a), nil
 	case *view.KeyPage:
 		return wire.AppendRows(dst, wire.KeysHead(a), rows(a.Keys), limit)
 	case view.Key:
