@@ -37,16 +37,26 @@ type model struct {
 	asked   [screens]asking
 	polls   polling
 
-	w, h    int
-	keys    keystream
+	w, h int
+	keys keystream
+	front
+	frame string // the last one; empty: something changed since
+	ending
+}
+
+// front is what takes keys before the screen does; a dialog, which screens
+// open, comes before that.
+type front struct {
 	overlay overlay
 	scroll  int  // of the overlay, or of the detail beside the list
 	focus   bool // moves scroll the detail beside the list
 	prompt  *prompt
+}
 
-	frame   string // the last one; empty: something changed since
+// ending is how the console ended.
+type ending struct {
 	verdict Verdict
-	crash   error // why the console ends unasked; nil: it does not
+	crash   error // why it did so unasked; nil: it did not
 }
 
 // asking is a screen's open question.

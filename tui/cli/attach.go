@@ -82,7 +82,7 @@ func (p *Program) attach(ctx context.Context, readOnly bool) error {
 		return err
 	}
 	_, err = p.Console(ctx, Console{Title: at.addr, Theme: settings.Theme, ReadOnly: readOnly})
-	if errors.Is(err, tui.ErrTerminal) {
+	if errors.Is(err, tui.ErrScreen) {
 		return &ExitError{Code: Failed, Err: fmt.Errorf("attach: %w", err)}
 	}
 	return err

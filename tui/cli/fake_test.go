@@ -41,6 +41,7 @@ type fake struct {
 	mu        sync.Mutex // sessions and the test
 	status    view.Status
 	executors []view.Executor
+	queues    []view.Queue
 	tasks     []view.Task
 	details   map[string][]view.Detail // by id; the last one stays
 	keys      []view.Key
@@ -126,6 +127,8 @@ func (f *fake) answer(m *wire.Message, s *wire.Submission) []byte {
 		return rows(f.t, nil, &f.status)
 	case wire.OpExecutors:
 		return rows(f.t, nil, pointers[view.Executor](f.executors)...)
+	case wire.OpQueues:
+		return rows(f.t, nil, pointers[view.Queue](f.queues)...)
 	case wire.OpTasks:
 		return f.page(m)
 	case wire.OpTask:
