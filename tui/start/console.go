@@ -110,7 +110,7 @@ func (s *serve) console(ctx context.Context, v *voice, c cli.Console) error {
 	verdict, err := s.Console(ctx, c)
 	v.turn(s.Stdout)
 	switch {
-	case errors.Is(err, tui.ErrTerminal):
+	case errors.Is(err, tui.ErrScreen):
 		s.log.Warn("the console ended, the controller goes on", "error", err)
 	case err != nil:
 		return err
