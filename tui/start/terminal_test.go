@@ -41,6 +41,11 @@ type terminal struct {
 
 func onTerminal(t *testing.T, dir string, args ...string) *terminal {
 	t.Helper()
+	return onTerminalAs(t, dir, "xterm-256color", args...)
+}
+
+func onTerminalAs(t *testing.T, dir, kind string, args ...string) *terminal {
+	t.Helper()
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
@@ -56,7 +61,7 @@ func onTerminal(t *testing.T, dir string, args ...string) *terminal {
 	cmd := exec.Command(name, args...)
 	cmd.Dir = dir
 	cmd.Env = []string{
-		"TEST_DEFAULTS=" + defaults, "TERM=xterm-256color", "LANG=C.UTF-8", "HOME=" + dir, "TMPDIR=" + dir, "PATH=" + os.Getenv("PATH"),
+		"TEST_DEFAULTS=" + defaults, "TERM=" + kind, "LANG=C.UTF-8", "HOME=" + dir, "TMPDIR=" + dir, "PATH=" + os.Getenv("PATH"),
 		"APOLLO_LISTEN=127.0.0.1:0", "APOLLO_LOCAL_EXECUTORS=0",
 	}
 	master, err := pty.StartWithSize(cmd, &pty.Winsize{Rows: 24, Cols: 80})
