@@ -22,6 +22,8 @@ type Register struct {
 	Host     string
 	PID      int
 	Build    string
+	// Subscribe asks for StateChanged orders; protocol 1 has no word for them.
+	Subscribe bool
 }
 
 // Held is a task that an executor says it has.
@@ -222,15 +224,31 @@ type Recall struct {
 // DrainOrder tells an executor to finish, give back the rest, and go.
 type DrainOrder struct{ Reason string }
 
+// StateChanged names the keys of the global state that changed, to those who
+// subscribed: at most once a second, the latest version wins.
+type StateChanged struct {
+	Version uint64 // of the state
+	Since   uint64 // keys that changed after this version of the state are named
+	Keys    []KeyChange
+	More    bool // not all of them: ask for what changed since Since
+}
+
+// KeyChange is a key with its version, zero if it is gone.
+type KeyChange struct {
+	Key     string
+	Version uint64
+}
+
 // Dismiss closes the link: the executor was replaced, or its answer is no longer wanted.
 type Dismiss struct{ Reason string }
 
-func (Assign) order()     {}
-func (Beat) order()       {}
-func (Revoke) order()     {}
-func (Recall) order()     {}
-func (DrainOrder) order() {}
-func (Dismiss) order()    {}
+func (Assign) order()       {}
+func (StateChanged) order() {}
+func (Beat) order()         {}
+func (Revoke) order()       {}
+func (Recall) order()       {}
+func (DrainOrder) order()   {}
+func (Dismiss) order()      {}
 
 func (Register) command()       {}
 func (Types) command()          {}

@@ -27,6 +27,7 @@ const (
 	dueHold                  // a protocol 1 heartbeat's answer
 	dueRecall                // tasks waiting in an executor's local queue
 	dueOrphan                // tasks from before a protocol 1 executor's return
+	dueFeed                  // what those who subscribed to the state are told; of no executor
 	dueKinds
 )
 

@@ -86,8 +86,11 @@ func newMachine(s *state, set Settings, log *slog.Logger) *machine {
 	m := &machine{state: s, set: set, log: log, groups: map[string]*group{}}
 	m.rand = rand.New(rand.NewPCG(set.Seed, 11))
 	place := func(who due) *uint32 {
-		if who.kind == dueTask {
+		switch who.kind {
+		case dueTask:
 			return &m.at(who.i).heap
+		case dueFeed:
+			return &m.feed.heap
 		}
 		return &m.execs[who.i].soft.heap[who.kind]
 	}
@@ -237,6 +240,7 @@ func (m *machine) read(a Ask) {
 // settle ends a turn: what has come due, one slice of the bulk commands, then
 // every dispatch that is possible.
 func (m *machine) settle() {
+	m.armFeed()
 	m.expire()
 	m.work()
 	m.retire()
@@ -263,6 +267,8 @@ func (m *machine) expire() {
 			m.recall(who.i)
 		case dueOrphan:
 			m.orphansDue(who.i)
+		case dueFeed:
+			m.tellChanges()
 		}
 	}
 	m.more = true

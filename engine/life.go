@@ -95,6 +95,7 @@ func (m *machine) disconnected(link Link, c Disconnected) {
 		return
 	}
 	e.soft.link, e.soft.ready = nil, false
+	m.subscribe(e, false)
 	m.dropHold(x)
 	m.dirty = append(m.dirty, x)
 	why := "connection lost"
@@ -136,6 +137,7 @@ func (m *machine) lose(x uint32, why string, planned bool) {
 		m.loseAll(held, ran, why)
 	}
 	e.soft.link, e.soft.ready, e.soft.zombies = nil, false, nil
+	m.subscribe(e, false)
 	m.dropHold(x)
 	m.monoQ.drop(due{dueLife, x})
 	m.monoQ.drop(due{dueRecall, x})

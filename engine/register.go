@@ -22,12 +22,18 @@ type execSoft struct {
 	answered int64         // its last result
 	absence
 	fences
-	bytes    int // of the tasks it holds
-	long     int // tasks it holds that nothing may wait behind
-	progress progressNote
-	losses   int // times it was lost since the start
+	burden
+	subscribed bool // to changes of the state
+	progress   progressNote
+	losses     int // times it was lost since the start
 	groupPlace
 	heap [dueKinds]uint32
+}
+
+// burden is what an executor's tasks weigh.
+type burden struct {
+	bytes int // of the tasks it holds
+	long  int // tasks it holds that nothing may wait behind
 }
 
 // absence is an executor without a connection.
@@ -156,6 +162,7 @@ func (m *machine) admit(link Link, c Register) (x uint32, same bool) {
 	e.soft.link, e.soft.ready, e.soft.linked, e.soft.why, e.soft.busy = link, false, m.now.mono, "", 0
 	e.soft.answered, e.soft.mark, e.soft.late = m.now.mono, m.tail, false
 	m.dropHold(x)
+	m.subscribe(e, c.Subscribe && c.Proto > 1)
 	return x, same
 }
 

@@ -117,6 +117,7 @@ func (s *script) register(w *words) (Command, *scriptLink) {
 	name := w.plain[0] // E or E@LABEL: the label names the connection
 	id, _, _ := strings.Cut(name, "@")
 	c := Register{Exec: id, Types: w.list("types"), Proto: 2, Instance: w.take("instance")}
+	c.Subscribe = w.flag("subscribe")
 	if w.take("proto") == "1" {
 		c.Proto = 1
 	}

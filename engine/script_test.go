@@ -438,6 +438,11 @@ func (l *scriptLink) Order(o Order) {
 		fmt.Fprintf(&b, "ack sv=%d", o.StateVersion)
 	case DrainOrder:
 		b.WriteString("drain")
+	case StateChanged:
+		fmt.Fprintf(&b, "state sv=%d since=%d more=%v", o.Version, o.Since, o.More)
+		for _, k := range o.Keys[:min(len(o.Keys), 5)] {
+			fmt.Fprintf(&b, " %s@%d", k.Key, k.Version)
+		}
 	case Dismiss:
 		fmt.Fprintf(&b, "close (%s)", o.Reason)
 	}

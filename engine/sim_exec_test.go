@@ -27,9 +27,13 @@ type simExec struct {
 
 // simLink collects what the machine sends to one connection.
 type simLink struct {
-	x     *simExec
-	w     *world
-	heard time.Time
+	x      *simExec
+	w      *world
+	heard  time.Time
+	reads  bool              // it subscribed to the state
+	seen   map[string]uint64 // what it knows of the state's keys since
+	upTo   uint64            // and of which version of the state
+	toldAt int64             // monotonic
 }
 
 func (l *simLink) Flush()           {}
@@ -70,8 +74,36 @@ func (l *simLink) Order(o Order) {
 		l.x.abandon(o.Task, o.Version)
 	case DrainOrder:
 		l.x.leaving = true
+	case StateChanged:
+		l.learn(o)
 	case Dismiss:
 		l.x.link = nil
+	}
+}
+
+// learn takes in what the state is said to have become.
+func (l *simLink) learn(o StateChanged) {
+	switch {
+	case !l.reads:
+		l.w.fail("%s is told of the state and did not ask", l.x.id)
+	case o.Since > l.upTo:
+		l.w.fail("%s knows the state up to %d, and is told what changed since %d", l.x.id, l.upTo, o.Since)
+	case l.toldAt != 0 && l.w.now.mono-l.toldAt < int64(feedPause):
+		l.w.fail("%s is told twice within a second", l.x.id)
+	}
+	l.upTo, l.toldAt = o.Version, l.w.now.mono
+	for _, k := range o.Keys {
+		if l.seen[k.Key] = k.Version; k.Version == 0 {
+			delete(l.seen, k.Key)
+		}
+	}
+}
+
+// reading copies the versions of the state's keys, as a query would.
+func (l *simLink) reading() {
+	l.reads, l.upTo, l.seen = true, l.w.m.stateVersion, map[string]uint64{}
+	for name, k := range l.w.m.keys {
+		l.seen[name] = k.version
 	}
 }
 
@@ -166,6 +198,9 @@ func (x *simExec) connect() {
 		for _, h := range x.queue {
 			c.Running = append(c.Running, Held{h.Task, h.Version, PhaseQueued})
 		}
+	}
+	if c.Subscribe = w.rand.IntN(3) == 0; c.Subscribe && x.proto > 1 {
+		x.link.reading()
 	}
 	w.m.decide(Ask{Command: c, Link: x.link})
 	for _, o := range x.kept {

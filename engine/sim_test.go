@@ -38,6 +38,7 @@ type world struct {
 	applied map[string]int  // results recorded, by task and version
 	ok      int             // results recorded
 	told    []told          // answers of the last turn
+	asks    []task.Spec     // submissions with an id, acknowledged
 	calm    bool            // faults have stopped
 	slept   bool            // the next turn comes late
 	wall    int64           // of the last record
@@ -177,6 +178,7 @@ func (w *world) check() {
 		w.fail("%d of type b are out, over the limit", n)
 	}
 	w.rests()
+	w.reads()
 	if len(w.journal)%64 == 0 {
 		w.explains()
 	}
@@ -196,6 +198,26 @@ func (w *world) explains() {
 	for _, line := range append(x.Lines, x.Hints...) {
 		if task.Printable(line) != line {
 			w.fail("explained as %q", line)
+		}
+	}
+}
+
+// reads checks that who subscribed knows the state, unless there is news to tell.
+func (w *world) reads() {
+	if len(w.m.feed.changed) > 0 {
+		return
+	}
+	for _, x := range w.execs {
+		if x.link == nil || !x.link.reads || w.m.execs[w.m.execAt[x.id]].soft.link != x.link {
+			continue
+		}
+		for name, k := range w.m.keys {
+			if x.link.seen[name] != k.version {
+				w.fail("%s believes key %s to be at version %d, it is at %d", x.id, name, x.link.seen[name], k.version)
+			}
+		}
+		if len(x.link.seen) != len(w.m.keys) {
+			w.fail("%s knows %d keys of %d", x.id, len(x.link.seen), len(w.m.keys))
 		}
 	}
 }
@@ -319,6 +341,9 @@ func (w *world) submit() {
 	if w.rand.IntN(10) == 0 {
 		spec.Deadline = time.Unix(0, w.now.raw+int64(5+w.rand.IntN(60))*int64(time.Second))
 	}
+	if n := len(w.asks); n > 0 && w.rand.IntN(4) == 0 { // the very same again, whatever became of it
+		spec = w.asks[n-1-w.rand.IntN(min(n, 10))]
+	}
 	link := &simLink{w: w}
 	tasks, err := w.m.submit(Submit{Specs: []task.Spec{spec}})
 	if err != nil && (!errors.Is(err, ErrConflict) || spec.Key == "" && w.shadow.asked[spec.ID] == spec.Type) {
@@ -341,6 +366,11 @@ func (l submitLink) Answer(_ uint64, a Answer, err error) {
 			}
 			if l.spec.ID != "" { // what it names from now on, however its inputs are edited
 				l.w.shadow.asked[s.ID] = l.spec.Type
+				if !s.Existed {
+					again := l.spec
+					again.NotBefore, again.Deadline = time.Time{}, time.Time{}
+					l.w.asks = append(l.w.asks, again)
+				}
 			}
 			key := l.spec.Type + "/" + l.spec.Key
 			if was := l.w.shadow.keys[key]; l.spec.Key != "" && was != "" && (was != s.ID || !s.Existed) {

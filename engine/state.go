@@ -25,6 +25,7 @@ type state struct {
 	ledger    ledger
 	image     *imaging // an image being taken, else nil
 	dirty     []uint32 // soft: executors whose load changed, for dispatch to place anew
+	feed      feed     // soft
 }
 
 // counters are the numbers of the state.
@@ -248,9 +249,10 @@ func (s *state) delKey(key string) {
 	delete(s.keys, key)
 }
 
-// move tells the task that holds a context key that the key changed. Versions
-// alone would not do: a key made and deleted again looks as if it never was.
+// move notes for those who subscribed that a key changed, and tells the task that
+// holds it as a context key. Versions alone would not do: a key made and deleted again looks as if it never was.
 func (s *state) move(key string) {
+	s.feed.note(key)
 	if i := s.held[key]; i != 0 {
 		s.touch(i)
 		s.at(i).moved = true
