@@ -37,6 +37,9 @@ func recode(m *Message, proto int) ([]byte, error) {
 	case TypeQuery:
 		return both(AppendQuery)(ParseQuery(m))
 	case TypeState:
+		if m.Text("since") != "" {
+			return both(AppendStateChanged)(ParseStateChanged(m))
+		}
 		s, err := ParseState(m)
 		page := &view.KeyPage{Version: int64(s.Version), Cursor: s.Cursor}
 		for _, v := range s.Values {
@@ -201,7 +204,7 @@ func TestRoundTrip(t *testing.T) {
 	}
 	register := &Register{
 		Exec: "host-1-ab", Types: []string{"fetch", "echo"}, Load: 2, Token: hostile, Proto: 2, Instance: "i9", Host: "host", PID: 4711,
-		Build: "v1", Share: "/mnt=x", Subscribe: "state", Units: []task.Unit{sampleUnit()},
+		Build: "v1", Share: "/mnt=x", Subscribe: []string{"later", "state"}, Units: []task.Unit{sampleUnit()},
 		Running: []Held{{"a:b:c", 1_000_001, Waiting}, {"t2", 7, Running}, {"t3", 8, Ended}},
 	}
 	frame := AppendRegister(nil, register)
@@ -225,6 +228,8 @@ func TestRoundTrip(t *testing.T) {
 	}
 	query := &view.KeyQuery{Keys: []string{"a", "b"}, Prefix: "p.", Since: 9, Cursor: "c", Limit: 10}
 	check(t, AppendQuery(nil, query), query, ParseQuery)
+	news := &StateChanged{Version: 9, Since: 0, More: true, Keys: []KeyChange{{"a.b", 7}, {"gone", 0}}}
+	check(t, AppendStateChanged(nil, news), news, ParseStateChanged)
 	failure := &Error{Code: CodeConflict, Message: hostile, Fatal: true, Faults: []Fault{{0, "a"}, {7, hostile}}}
 	check(t, AppendError(nil, failure), failure, ParseError)
 	changed := &view.Changed{Matched: 5, Changed: 3, Skipped: []string{"a: dead", hostile}, Samples: []string{"x", "y"}}

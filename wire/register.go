@@ -23,9 +23,12 @@ type Register struct {
 	PID       int
 	Build     string
 	Share     string
-	Subscribe string // "state": tell of changed keys; a controller may not do so
+	Subscribe []string // "state": tell of changed keys; what a controller does not know it ignores
 	Units     []task.Unit
 }
+
+// SubscribeState is what Register.Subscribe names the global state.
+const SubscribeState = "state"
 
 // Held is a task that an executor says it has: task:version:phase in a register.
 type Held struct {
@@ -78,7 +81,7 @@ func AppendRegister(dst []byte, r *Register) []byte {
 	dst = appendCount(dst, "pid", uint64(r.PID))
 	dst = appendSome(dst, "build", r.Build)
 	dst = appendSome(dst, "share", r.Share)
-	dst = appendSome(dst, "subscribe", r.Subscribe)
+	dst = appendSome(dst, "subscribe", strings.Join(r.Subscribe, ","))
 	return endMessage(appendUnits(dst, r.Units), at)
 }
 
@@ -121,7 +124,7 @@ func ParseRegister(m *Message) (*Register, error) {
 		PID:       int(min(f.count("pid"), 1<<31-1)),
 		Build:     f.text("build"),
 		Share:     f.text("share"),
-		Subscribe: f.text("subscribe"),
+		Subscribe: f.list("subscribe"),
 		Units:     f.units(),
 	}
 	return r, f.err

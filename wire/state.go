@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"strconv"
 	"strings"
 
 	"apollo11/engine/task"
@@ -79,5 +80,45 @@ func escapedLen(s string) int {
 func ParseState(m *Message) (*State, error) {
 	f := fields{m: m}
 	s := &State{Version: f.count("state_version"), Values: f.prefixed("s."), Cursor: f.text("cursor")}
+	return s, f.err
+}
+
+// StateChanged tells an executor that subscribed which keys of the global state
+// changed. It is a state message nobody asked for: it says since, no answer does.
+type StateChanged struct {
+	Version uint64
+	Since   uint64 // keys that changed after this version of the state are named
+	Keys    []KeyChange
+	More    bool // not all of them: ask for what changed since Since
+}
+
+// KeyChange is a key with its version, zero if it is gone.
+type KeyChange struct {
+	Key     string
+	Version uint64
+}
+
+// AppendStateChanged appends an unasked state frame.
+func AppendStateChanged(dst []byte, s *StateChanged) []byte {
+	dst, at := beginMessage(dst, TypeState)
+	dst = appendUint(dst, "state_version", s.Version)
+	dst = appendUint(dst, "since", s.Since)
+	dst = appendFlag(dst, "more", s.More)
+	for _, k := range s.Keys {
+		dst = appendPrefixed(dst, "v.", k.Key, strconv.FormatUint(k.Version, 10))
+	}
+	return endMessage(dst, at)
+}
+
+// ParseStateChanged reads an unasked state message.
+func ParseStateChanged(m *Message) (*StateChanged, error) {
+	f := fields{m: m}
+	f.need("since")
+	s := &StateChanged{Version: f.count("state_version"), Since: f.count("since"), More: f.flag("more")}
+	for _, v := range f.prefixed("v.") {
+		n, err := parseCount(v.Value)
+		f.fail("v."+v.Name, err)
+		s.Keys = append(s.Keys, KeyChange{v.Name, n})
+	}
 	return s, f.err
 }

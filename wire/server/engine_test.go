@@ -132,6 +132,44 @@ func TestRealEngine(t *testing.T) {
 	})
 }
 
+// An executor that subscribed is told what changed, at most once a second.
+func TestRealEngineState(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := realRig(t)
+		c, err := r.client(wire.ClientOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		repair := func(key, value string) {
+			if _, err := c.Repair(t.Context(), wire.Repair{Key: key, Value: value, Delete: value == "", Reason: "test"}); err != nil {
+				t.Error(err)
+			}
+		}
+		one, two := r.dial(), r.dial()
+		one.send(registerOne + "\nsubscribe=state") // protocol 1 has no word for it
+		one.want("type=ack", "status=ok")
+		two.send("type=register\nexecutor_id=e2\ntask_types=echo\nproto=2\nsubscribe=news,state")
+		two.want("type=ack", "proto=2", "state_version=1")
+		time.Sleep(2 * time.Second)
+		start := time.Now()
+		repair("batch", "7")
+		repair("batch", "8")
+		repair("gone", "1")
+		repair("gone", "")
+		two.want("type=state", "state_version=2", "since=1", "v.batch=1")
+		two.want("type=state", "state_version=5", "since=2", "v.batch=2", "v.gone=0")
+		if took := time.Since(start); took != time.Second {
+			t.Errorf("told again after %s", took)
+		}
+		two.send("type=query\nsince=2")
+		if m := two.want("type=state", "state_version=5", "s.batch=8"); m.Text("since") != "" {
+			t.Error("an answer looks as if nobody had asked for it")
+		}
+		one.send("type=query\nkeys=batch")
+		one.want("type=state", "s.batch=8") // the first that it gets
+	})
+}
+
 // A submit over what the engine takes at once, and what protocol 2 makes of it.
 func TestRealEngineManyTasks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -2,6 +2,7 @@ package server
 
 import (
 	"fmt"
+	"slices"
 
 	"apollo11/engine"
 	"apollo11/engine/task"
@@ -27,7 +28,7 @@ func (s *session) register() error {
 	s.speak(r.Proto)
 	s.ask(engine.Register{
 		Exec: r.Exec, Types: r.Types, Units: r.Units, Proto: r.Proto, Instance: r.Instance, Running: held(r.Running),
-		Host: r.Host, PID: r.PID, Build: r.Build,
+		Host: r.Host, PID: r.PID, Build: r.Build, Subscribe: slices.Contains(r.Subscribe, wire.SubscribeState),
 	}, promise{enters: true})
 	return nil
 }

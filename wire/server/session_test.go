@@ -51,6 +51,7 @@ func TestProtocol1(t *testing.T) {
 		r.give(engine.Revoke{Task: "t1"}) // protocol 1 has no words for these
 		r.give(engine.Recall{Task: "t1"})
 		r.give(engine.DrainOrder{})
+		r.give(engine.StateChanged{Version: 20, Keys: []engine.KeyChange{{Key: "a", Version: 1}}})
 		p.send("type=query\nkeys=batch")
 		p.want("type=state", "state_version=17", "s.batch=7")
 		p.send("type=types\nadd=more")

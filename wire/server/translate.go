@@ -92,8 +92,18 @@ func appendOrder(dst []byte, o engine.Order, proto int) []byte {
 		return wire.AppendRecall(dst, wire.Ref{Task: o.Task, Version: o.Version})
 	case engine.DrainOrder:
 		return wire.AppendDrain(dst, o.Reason)
+	case engine.StateChanged:
+		return wire.AppendStateChanged(dst, stateChanged(&o))
 	}
 	return dst
+}
+
+func stateChanged(o *engine.StateChanged) *wire.StateChanged {
+	s := &wire.StateChanged{Version: o.Version, Since: o.Since, More: o.More, Keys: make([]wire.KeyChange, len(o.Keys))}
+	for i, k := range o.Keys {
+		s.Keys[i] = wire.KeyChange(k)
+	}
+	return s
 }
 
 // verdicts maps what became of a result.
