@@ -2,6 +2,7 @@ package cli
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -28,8 +29,11 @@ type teller struct {
 
 // unsaid are fields that say nothing to a person; --json has them.
 var unsaid = []string{
-	"in", "out_hash", "instance", "hash", "text", "ctx_at", "build", "named", "head", "told", "pid", "tries", "stales", "retries1",
+	"in", "filled", "out_hash", "instance", "hash", "text", "ctx_at", "build", "named", "head", "told", "pid", "tries", "stales", "retries1",
 }
+
+// Kinds is the kinds of records that have words of their own, in order.
+func Kinds() []string { return slices.Sorted(maps.Keys(tellers)) }
 
 // describe says in words what matters of an event, and how it is to look.
 func describe(e *view.Event, zone *time.Location) (string, style) {
@@ -57,6 +61,8 @@ var tellers = map[string]func(*teller) style{
 	"task.back":     tellBack,
 	"task.queue":    tellQueue,
 	kindEnd:         tellEnd,
+	"task.edit":     tellEdit,
+	"task.drop":     func(t *teller) style { t.add("dropped"); t.some("by %s", t.take("by")); t.reason(); return yellow },
 	"task.forget":   func(t *teller) style { t.add("%s ended tasks left memory", t.take("count")); return dim },
 	"key.forget":    func(t *teller) style { t.add("%s remembered ids and keys left", t.take("count")); return dim },
 	"exec.register": tellRegister,
@@ -152,6 +158,13 @@ func tellEnd(t *teller) style {
 	if state == task.Dead.String() {
 		return red
 	}
+	return yellow
+}
+
+func tellEdit(t *teller) style {
+	t.add("inputs edited")
+	t.some("now %s", values(t.take("in")))
+	t.some("by %s", t.take("by"))
 	return yellow
 }
 

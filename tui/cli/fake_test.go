@@ -38,24 +38,25 @@ type fake struct {
 	token string // that it wants
 	id    string // of its data folder
 
-	mu        sync.Mutex // sessions and the test
-	status    view.Status
-	executors []view.Executor
-	queues    []view.Queue
-	tasks     []view.Task
-	details   map[string][]view.Detail // by id; the last one stays
-	keys      []view.Key
-	late      []view.Late
-	events    []view.Event
-	logs      map[int]string // by attempt
-	ended     map[int]bool
-	submitted []task.Spec
-	batches   []int
-	known     map[string]bool // keys that were there already
-	refuse    map[wire.Op]*wire.Error
-	hangUp    wire.Op // closes instead of answering
-	changed   view.Changed
-	asked     []string // what was asked, one line each
+	mu          sync.Mutex // sessions and the test
+	status      view.Status
+	executors   []view.Executor
+	queues      []view.Queue
+	tasks       []view.Task
+	details     map[string][]view.Detail // by id; the last one stays
+	keys        []view.Key
+	late        []view.Late
+	events      []view.Event
+	logs        map[int]string // by attempt
+	ended       map[int]bool
+	submitted   []task.Spec
+	batches     []int
+	known       map[string]bool // keys that were there already
+	refuse      map[wire.Op]*wire.Error
+	hangUp      wire.Op // closes instead of answering
+	changed     view.Changed
+	explanation view.Explanation
+	asked       []string // what was asked, one line each
 }
 
 func newFake(t *testing.T) *fake {
@@ -139,7 +140,15 @@ func (f *fake) answer(m *wire.Message, s *wire.Submission) []byte {
 		return rows(f.t, nil, pointers[view.Late](f.late)...)
 	case wire.OpSubmit:
 		return f.submit(m, s)
-	case wire.OpRequeue, wire.OpCancel:
+	case wire.OpEdit:
+		e, err := wire.ParseEdit(m)
+		f.check(err)
+		f.note("edit %+v", *e)
+		return rows(f.t, nil, &view.Detail{Task: view.Task{ID: "t-7", Type: "echo", State: "queued"}, Inputs: view.Object(e.Set)})
+	case wire.OpExplain:
+		f.note("explain %s", m.Text("id"))
+		return wire.AppendExplanation(nil, &f.explanation)
+	case wire.OpRequeue, wire.OpCancel, wire.OpDrop:
 		sel, reason, err := wire.ParseSelect(m)
 		f.check(err)
 		f.note("%s ids=%v all=%v count=%v states=%v type=%s error=%s reason=%s", op, sel.IDs, sel.All, sel.Count, sel.Query.States, sel.Query.Type, sel.Query.Error, reason)

@@ -61,8 +61,29 @@ func (a *app) cancelCommand() *cobra.Command {
 		RunE: a.bulkRun(b),
 	}
 	b.flags(cmd)
-	cmd.Flags().StringVar(&b.reason, "reason", "", "why (`TEXT`), for the record")
+	b.reasonFlag(cmd)
 	return cmd
+}
+
+func (a *app) dropCommand() *cobra.Command {
+	b := &bulk{name: "drop", did: "dropped", states: []task.State{task.Dead}}
+	b.act = func(ctx context.Context, c *wire.Client, s view.Selection) (*view.Changed, error) {
+		return c.Drop(ctx, s, b.reason)
+	}
+	cmd := &cobra.Command{
+		Use: "drop ID… | --all | --type TYPE --error TEXT", Short: "take dead letters out of memory", Args: words(0, -1),
+		Long: "Take dead letters out of memory, for good: their ids and keys are remembered as of any task that\n" +
+			"ended, and their history stays in the journal, see replay ID. By id also cancelled and aborted\n" +
+			"tasks; by filter only dead ones, unless --state says otherwise.",
+		RunE: a.bulkRun(b),
+	}
+	b.flags(cmd)
+	b.reasonFlag(cmd)
+	return cmd
+}
+
+func (b *bulk) reasonFlag(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&b.reason, "reason", "", "why (`TEXT`), for the record")
 }
 
 func (a *app) bulkRun(b *bulk) func(*cobra.Command, []string) error {
@@ -90,8 +111,11 @@ func (a *app) bulkAct(ctx context.Context, c *wire.Client, b *bulk, s view.Selec
 	if err := a.printChanged(b, changed); err != nil {
 		return err
 	}
-	if !s.All && changed.Changed < changed.Matched || !s.All && changed.Matched < len(s.IDs) {
+	switch {
+	case !s.All && (changed.Changed < changed.Matched || changed.Matched < len(s.IDs)):
 		return &ExitError{Code: Failed} // each was named, and said above why not
+	case s.All && changed.Matched > 0 && changed.Changed == 0:
+		return &ExitError{Code: Failed} // all that matched were refused
 	}
 	return nil
 }

@@ -63,9 +63,9 @@ func New(env Env) *Program {
 // commands are those of this package, by the help's groups.
 func (a *app) commands() map[string][]*cobra.Command {
 	return map[string][]*cobra.Command{
-		groupWork: {a.submitCommand(), a.requeueCommand(), a.cancelCommand()},
+		groupWork: {a.submitCommand(), a.requeueCommand(), a.editCommand(), a.cancelCommand(), a.dropCommand()},
 		groupLook: {
-			a.statusCommand(), a.executorsCommand(), a.tasksCommand(), a.taskCommand(), a.deadCommand(),
+			a.statusCommand(), a.executorsCommand(), a.tasksCommand(), a.taskCommand(), a.explainCommand(), a.deadCommand(),
 			a.stateCommand(), a.lateCommand(), a.logsCommand(), a.replayCommand(),
 		},
 		groupSteer: {a.pauseCommand(true), a.pauseCommand(false), a.drainCommand(), a.debugCommand()},

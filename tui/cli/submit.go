@@ -169,15 +169,23 @@ func checkSpec(s *task.Spec) error {
 		}
 	}
 	for _, v := range s.Inputs {
-		if err := task.CheckKey(v.Name); err != nil {
-			return fmt.Errorf("input %w", err)
-		}
-		if task.Reserved(v.Name) {
-			return fmt.Errorf("input %s: the name belongs to the protocol", v.Name)
+		if err := checkInput(v.Name); err != nil {
+			return err
 		}
 	}
 	if size := s.Inputs.Size(); size > task.MaxBytes {
 		return fmt.Errorf("inputs of %d bytes: want at most %d", size, task.MaxBytes)
+	}
+	return nil
+}
+
+// checkInput refuses what no input may be called.
+func checkInput(name string) error {
+	if err := task.CheckKey(name); err != nil {
+		return fmt.Errorf("input %w", err)
+	}
+	if task.Reserved(name) {
+		return fmt.Errorf("input %s: the name belongs to the protocol", name)
 	}
 	return nil
 }

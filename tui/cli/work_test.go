@@ -289,6 +289,20 @@ func TestBulk(t *testing.T) {
 		{"cancel all", "cancel --all --yes --reason why", false, "", view.Changed{Matched: 1, Changed: 1}, "cancel: 1 task\n1 cancelled\n", Done, []string{
 			"cancel ids=[] all=true count=true states=[scheduled blocked queued assigned running retrying] type= error= reason=why",
 			"cancel ids=[] all=true count=false states=[scheduled blocked queued assigned running retrying] type= error= reason=why"}},
+		{"drop", "drop --error boom --reason old --yes", false, "", view.Changed{Matched: 2, Changed: 2, Samples: samples[:2]},
+			"drop: 2 tasks, such as t-1, t-2\n2 dropped\n", Done, []string{
+				"drop ids=[] all=true count=true states=[dead] type= error=boom reason=old",
+				"drop ids=[] all=true count=false states=[dead] type= error=boom reason=old"}},
+		{"drop without a terminal", "drop --all", false, "", view.Changed{Matched: 2}, "apollo11: drop: 2 tasks: not done without --yes, since nobody can be asked here\nhint: the same with --yes\n", Usage,
+			[]string{"drop ids=[] all=true count=true states=[dead] type= error= reason="}},
+		{"drop not agreed", "drop --older 1h", true, "n\n", view.Changed{Matched: 2}, "drop 2 tasks? [y/N] apollo11: drop: nothing changed\n", Failed,
+			[]string{"drop ids=[] all=true count=true states=[dead] type= error= reason="}},
+		{"drop ids", "drop t-1 t-2", false, "", view.Changed{Matched: 2, Changed: 1, Skipped: []string{"t-2: is queued"}},
+			"drop: not dropped: t-2: is queued\n1 dropped, 1 of 2 not\n", Failed, []string{"drop ids=[t-1 t-2] all=false count=false states=[] type= error= reason="}},
+		{"all refused", "drop --state queued --yes", false, "", view.Changed{Matched: 1, Skipped: []string{"t-5: is queued"}},
+			"drop: 1 task\ndrop: not dropped: t-5: is queued\n0 dropped, 1 of 1 not\n", Failed, []string{
+				"drop ids=[] all=true count=true states=[queued] type= error= reason=",
+				"drop ids=[] all=true count=false states=[queued] type= error= reason="}},
 		{"state", "requeue --state cancelled --yes", false, "", view.Changed{Matched: 1, Changed: 1}, "requeue: 1 task\n1 requeued\n", Done, []string{
 			"requeue ids=[] all=true count=true states=[cancelled] type= error= reason=",
 			"requeue ids=[] all=true count=false states=[cancelled] type= error= reason="}},
