@@ -1,0 +1,197 @@
+package mission
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Graph is a mission's order: which unit waits for which. Units go by their
+// index. Weak dependencies are not in it: nobody waits for them.
+type Graph struct {
+	mission  *Mission
+	parents  [][]int32
+	children [][]int32
+	order    []int32 // every unit after all that it waits for
+	level    []int32 // longest way from a unit that waits for none
+}
+
+// RingError is returned for units that wait for each other.
+type RingError struct{ Units []string }
+
+func (e *RingError) Error() string {
+	return "units wait for each other in a ring: " + strings.Join(append(slices.Clip(e.Units), e.Units[0]), " waits for ")
+}
+
+// NewGraph orders a mission that has passed Check. Units that wait for each
+// other, or for one that is not there, are an error.
+func NewGraph(m *Mission) (*Graph, error) {
+	g := &Graph{mission: m, parents: make([][]int32, len(m.Units))}
+	for i := range m.Units {
+		for _, d := range m.Units[i].Deps {
+			p, ok := m.index[d]
+			if !ok {
+				return nil, fmt.Errorf("unit %s waits for %s, which is not there", m.Units[i].Name, d)
+			}
+			g.parents[i] = append(g.parents[i], int32(p))
+		}
+	}
+	if ring := g.sort(); ring != nil {
+		return nil, &RingError{g.named(ring)}
+	}
+	return g, nil
+}
+
+func (g *Graph) named(units []int32) []string {
+	names := make([]string, len(units))
+	for i, u := range units {
+		names[i] = g.mission.Units[u].Name
+	}
+	return names
+}
+
+// sort fills in everything but the parents; a ring of units is returned instead
+// of an order.
+func (g *Graph) sort() (ring []int32) {
+	g.turn()
+	g.order = make([]int32, 0, len(g.parents))
+	g.level = make([]int32, len(g.parents))
+	c := g.Countdown()
+	g.order = c.Roots(g.order)
+	for i := 0; i < len(g.order); i++ {
+		for _, child := range g.children[g.order[i]] {
+			g.level[child] = max(g.level[child], g.level[g.order[i]]+1)
+		}
+		g.order = c.Finish(g.order[i], g.order)
+	}
+	if len(g.order) == len(g.parents) {
+		return nil
+	}
+	return g.ring(c.left)
+}
+
+// turn makes the children of the parents, all in one piece of memory.
+func (g *Graph) turn() {
+	count := make([]int32, len(g.parents))
+	edges := 0
+	for _, parents := range g.parents {
+		edges += len(parents)
+		for _, p := range parents {
+			count[p]++
+		}
+	}
+	room := make([]int32, edges)
+	g.children = make([][]int32, len(g.parents))
+	for i, n := range count {
+		g.children[i], room = room[:0:n], room[n:]
+	}
+	for i, parents := range g.parents {
+		for _, p := range parents {
+			g.children[p] = append(g.children[p], int32(i))
+		}
+	}
+}
+
+// ring finds a ring among the units that nothing could start: each of them waits
+// for another of them. It begins with the first in the file.
+func (g *Graph) ring(left []int32) []int32 {
+	at := int32(slices.IndexFunc(left, func(n int32) bool { return n > 0 }))
+	seen := map[int32]int{}
+	var way []int32
+	for {
+		if from, again := seen[at]; again {
+			ring := way[from:]
+			first := slices.Index(ring, slices.Min(ring))
+			return append(slices.Clone(ring[first:]), ring[:first]...)
+		}
+		seen[at] = len(way)
+		way = append(way, at)
+		next := slices.IndexFunc(g.parents[at], func(p int32) bool { return left[p] > 0 })
+		at = g.parents[at][next]
+	}
+}
+
+// Len is the number of units.
+func (g *Graph) Len() int { return len(g.parents) }
+
+// Level is a unit's level, 0 for one that waits for none.
+func (g *Graph) Level(unit int) int { return int(g.level[unit]) }
+
+// Widths are the numbers of units on each level.
+func (g *Graph) Widths() []int {
+	var widths []int
+	for _, u := range g.order {
+		l := int(g.level[u])
+		if l == len(widths) {
+			widths = append(widths, 0)
+		}
+		widths[l]++
+	}
+	return widths
+}
+
+// Critical is the chain of units that decides how long the mission takes, given
+// how long each of them does, and its length.
+func (g *Graph) Critical(durations []time.Duration) (units []int, total time.Duration) {
+	ends := make([]time.Duration, g.Len()) // earliest
+	before := make([]int32, g.Len())
+	last := int32(-1)
+	for _, u := range g.order {
+		before[u] = -1
+		for _, p := range g.parents[u] {
+			if before[u] < 0 || ends[p] > ends[before[u]] {
+				before[u] = p
+			}
+		}
+		ends[u] = durations[u]
+		if before[u] >= 0 {
+			ends[u] += ends[before[u]]
+		}
+		if last < 0 || ends[u] > ends[last] {
+			last = u
+		}
+	}
+	for u := last; u >= 0; u = before[u] {
+		units = append(units, int(u))
+		total = max(total, ends[u])
+	}
+	slices.Reverse(units)
+	return units, total
+}
+
+// Countdown counts, for each unit, what it still waits for.
+type Countdown struct {
+	children [][]int32
+	left     []int32
+}
+
+// Countdown begins one, with nothing finished.
+func (g *Graph) Countdown() *Countdown {
+	c := &Countdown{g.children, make([]int32, len(g.parents))}
+	for i, parents := range g.parents {
+		c.left[i] = int32(len(parents))
+	}
+	return c
+}
+
+// Roots appends the units that wait for none.
+func (c *Countdown) Roots(ready []int32) []int32 {
+	for i, n := range c.left {
+		if n == 0 {
+			ready = append(ready, int32(i))
+		}
+	}
+	return ready
+}
+
+// Finish notes that a unit has finished, once, and appends those that waited for
+// it last. It costs the unit's children.
+func (c *Countdown) Finish(unit int32, ready []int32) []int32 {
+	for _, child := range c.children[unit] {
+		if c.left[child]--; c.left[child] == 0 {
+			ready = append(ready, child)
+		}
+	}
+	return ready
+}
