@@ -3,7 +3,7 @@ package engine
 // boot is the first turn: a new epoch, the configuration's effects, and every
 // moment that the state waits for.
 func (m *machine) boot() {
-	m.since, m.debug = m.now.wall, m.set.Debug
+	m.since, m.tap.on = m.now.wall, m.set.Debug
 	m.emit(&started{Epoch: m.nextEpoch(), Build: m.set.Build})
 	if m.configHash != m.set.ConfigHash || m.configVersion == 0 {
 		m.emit(&configured{Version: m.configVersion + 1, Hash: m.set.ConfigHash, Why: "config"})

@@ -129,7 +129,8 @@ type Pause struct {
 // Drain lets an executor finish what it runs and takes nothing new. Answered Done.
 type Drain struct{ Exec string }
 
-// Debug switches the wire tap. Answered Done.
+// Debug switches the wire tap; on, it goes off by itself after 15 minutes,
+// unless the settings have it on. Answered Done.
 type Debug struct{ On bool }
 
 // Repair sets a state key by hand. Answered view.Key.

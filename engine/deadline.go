@@ -28,6 +28,7 @@ const (
 	dueRecall                // tasks waiting in an executor's local queue
 	dueOrphan                // tasks from before a protocol 1 executor's return
 	dueFeed                  // what those who subscribed to the state are told; of no executor
+	dueTap                   // the end of a tap; of no executor
 	dueKinds
 )
 

@@ -34,7 +34,7 @@ type mood struct {
 	more     bool // dispatching or a job stopped for lack of room: another turn is due
 	stopping bool
 	full     bool // the disk: no new work
-	debug    bool // the wire tap is on
+	tap      tap
 }
 
 // tally counts since the start.
@@ -91,6 +91,8 @@ func newMachine(s *state, set Settings, log *slog.Logger) *machine {
 			return &m.at(who.i).heap
 		case dueFeed:
 			return &m.feed.heap
+		case dueTap:
+			return &m.tap.heap
 		}
 		return &m.execs[who.i].soft.heap[who.kind]
 	}
@@ -200,7 +202,7 @@ func (m *machine) operate(a Ask) {
 	case Drain:
 		m.answer(a, Done{}, m.drain(c))
 	case Debug:
-		m.debug = c.On
+		m.switchTap(c.On)
 		m.answer(a, Done{}, nil)
 	case Repair:
 		key, err := m.repair(c)
@@ -269,6 +271,8 @@ func (m *machine) expire() {
 			m.orphansDue(who.i)
 		case dueFeed:
 			m.tellChanges()
+		case dueTap:
+			m.tapDue()
 		}
 	}
 	m.more = true

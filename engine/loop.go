@@ -172,7 +172,7 @@ func (e *Engine) sealIfQuiet() {
 // release sends what the turn decided; all of it is on disk.
 func (e *Engine) release() {
 	e.stateVersion.Store(e.m.stateVersion)
-	e.debugging.Store(e.m.debug)
+	e.debugging.Store(e.m.tap.on)
 	sends := e.m.batch.sends
 	for n := range sends {
 		s := &sends[n]

@@ -21,7 +21,7 @@ func viewTime(wall int64) view.Time {
 func (m *machine) status() *view.Status {
 	s := &view.Status{
 		Epoch: int64(m.epoch), Seq: int64(m.seq), StateVersion: int64(m.stateVersion),
-		ConfigVersion: int64(m.configVersion), ConfigHash: m.configHash, Debug: m.debug, Paused: m.paused,
+		ConfigVersion: int64(m.configVersion), ConfigHash: m.configHash, Debug: m.tap.on, DebugLeftMS: m.tapLeft().Milliseconds(), Paused: m.paused,
 		DiskFull: m.full, Late: int64(m.lates), Duplicates: int64(m.repeats),
 		Executors: view.Counts{}, Tasks: view.Counts{}, Since: viewTime(m.since), Now: viewTime(m.now.wall),
 	}

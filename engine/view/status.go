@@ -10,6 +10,7 @@ type Status struct {
 	ConfigVersion int64  `json:"config_version"`
 	ConfigHash    string `json:"config_hash"`
 	Debug         bool   `json:"debug"`
+	DebugLeftMS   int64  `json:"debug_left_ms"` // until it goes off by itself; 0: it stays as it is
 	Paused        bool   `json:"paused"`
 	PausedTypes   string `json:"paused_types"` // comma list
 	DiskFull      bool   `json:"disk_full"`
@@ -35,6 +36,7 @@ func (s *Status) Fields(v Visitor) {
 	v.Int("config_version", &s.ConfigVersion)
 	v.Text("config_hash", &s.ConfigHash)
 	v.Bool("debug", &s.Debug)
+	v.Int("debug_left_ms", &s.DebugLeftMS)
 	v.Bool("paused", &s.Paused)
 	v.Text("paused_types", &s.PausedTypes)
 	v.Bool("disk_full", &s.DiskFull)

@@ -29,7 +29,7 @@ func object(pairs ...string) view.Object {
 func world(t *testing.T) *fake {
 	f := newFake(t)
 	f.status = view.Status{
-		Epoch: 3, Seq: 123456, StateVersion: 42, ConfigVersion: 2, ConfigHash: "sha256:0123456789abcdef0123", Debug: true,
+		Epoch: 3, Seq: 123456, StateVersion: 42, ConfigVersion: 2, ConfigHash: "sha256:0123456789abcdef0123", Debug: true, DebugLeftMS: 14*60_000 + 12_000,
 		PausedTypes: "fetch,clean", DiskFull: true, Late: 3, Duplicates: 1, Since: at(125 * time.Minute), Now: at(0),
 		Executors: view.Counts{"idle": 2, "running": 1, "offline": 1}, Tasks: view.Counts{"queued": 12, "dead": 1, "succeeded": 100000},
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -72,7 +73,7 @@ func (a *app) printStatus(s *view.Status) error {
 		fields = append(fields, field{"paused", strings.ReplaceAll(s.PausedTypes, ",", ", "), yellow})
 	}
 	if s.Debug {
-		fields = append(fields, field{"debug", "on: every message goes to the log", yellow})
+		fields = append(fields, field{"debug", debugText(s), yellow})
 	}
 	if s.DiskFull {
 		fields = append(fields, field{"disk", "full: new work is refused", red})
@@ -117,4 +118,13 @@ func shortHash(hash string) string {
 		return hash[:enough]
 	}
 	return hash
+}
+
+// debugText is how the log of every message stands, while it is on.
+func debugText(s *view.Status) string {
+	if s.DebugLeftMS == 0 {
+		return "on: every message goes to the log"
+	}
+	left := time.Duration(s.DebugLeftMS) * time.Millisecond
+	return "on for another " + span(left.Round(time.Second)) + ": every message goes to the log"
 }
