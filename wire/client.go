@@ -18,6 +18,7 @@ type ClientOptions struct {
 	Folder string // the data folder that is meant; empty: any
 	Actor  string // who asks, for the records
 	Build  string
+	Quiet  bool                                                     // asks again and again: what it reads is not for the log of every message
 	Dial   func(ctx context.Context, addr string) (net.Conn, error) // nil: TCP
 }
 
@@ -60,7 +61,7 @@ func Dial(ctx context.Context, addr string, o ClientOptions) (*Client, error) {
 	}
 	c := &Client{conn: NewConn(nc, MaxFrame), turn: make(chan struct{}, 1)}
 	c.turn <- struct{}{}
-	hello := AppendHello(nil, &Hello{Token: o.Token, Folder: o.Folder, Actor: o.Actor, Build: o.Build})
+	hello := AppendHello(nil, &Hello{Token: o.Token, Folder: o.Folder, Actor: o.Actor, Build: o.Build, Quiet: o.Quiet})
 	err = c.ask(ctx, hello, func(m *Message) error {
 		ack, err := ParseAck(m)
 		c.hello = *ack

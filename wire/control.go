@@ -45,6 +45,15 @@ func Ops() []Op {
 	}
 }
 
+// Reads reports whether an operation changes nothing.
+func (o Op) Reads() bool {
+	switch o {
+	case OpStatus, OpExecutors, OpTasks, OpTask, OpState, OpLate, OpQueues, OpExplain, OpLogs, OpTimeline:
+		return true
+	}
+	return false
+}
+
 func beginControl(dst []byte, op Op) ([]byte, int) {
 	dst, at := beginMessage(dst, TypeControl)
 	return appendText(dst, "op", string(op)), at
@@ -63,6 +72,7 @@ type Hello struct {
 	Folder string // of the data folder that is meant; empty: any
 	Actor  string // who asks, for the records
 	Build  string
+	Quiet  bool // what it reads is not for the log of every message
 }
 
 // AppendHello appends a control frame, op=hello.
@@ -71,12 +81,15 @@ func AppendHello(dst []byte, h *Hello) []byte {
 	dst = appendSome(dst, "token", h.Token)
 	dst = appendSome(dst, "folder", h.Folder)
 	dst = appendSome(dst, "actor", h.Actor)
-	return endMessage(appendSome(dst, "build", h.Build), at)
+	dst = appendSome(dst, "build", h.Build)
+	return endMessage(appendFlag(dst, "quiet", h.Quiet), at)
 }
 
 // ParseHello reads op=hello.
 func ParseHello(m *Message) *Hello {
-	return &Hello{Token: m.Text("token"), Folder: m.Text("folder"), Actor: m.Text("actor"), Build: m.Text("build")}
+	return &Hello{
+		Token: m.Text("token"), Folder: m.Text("folder"), Actor: m.Text("actor"), Build: m.Text("build"), Quiet: m.Text("quiet") == "true",
+	}
 }
 
 // AppendTasks appends a control frame, op=tasks.

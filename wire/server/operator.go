@@ -24,6 +24,7 @@ func (s *session) hello() error {
 	if actor == "" {
 		actor = s.peer
 	}
+	s.quiet = h.Quiet
 	s.letIn(operator, task.Printable(actor[:min(len(actor), 128)]))
 	ack := wire.Ack{StateVersion: o.Engine.StateVersion(), Folder: o.Folder, Build: o.Build}
 	s.send(func(dst []byte) []byte { return wire.AppendAck(dst, &ack) })

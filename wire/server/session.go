@@ -40,6 +40,7 @@ type session struct {
 	asks   []engine.Ask // of the frames of one read
 	submit wire.Submission
 	left   bool // said offline
+	quiet  bool // what it reads is not tapped; Answer, which reads it, is called for what was asked after it was set
 
 	// Guarded by conn's lock.
 	proto    int
@@ -149,20 +150,21 @@ func (s *session) handleAll() error {
 }
 
 func (s *session) handle(text []byte) error {
-	if s.server.o.Engine.Debugging() {
+	err := s.msg.Parse(text)
+	if s.server.o.Engine.Debugging() && !(err == nil && s.unheard(s.asked())) {
 		s.tap("in", text)
 	}
 	if len(text) == 0 && s.role != stranger {
 		return nil
 	}
-	if err := s.msg.Parse(text); err != nil {
+	if err != nil {
 		return s.malformed(err, text)
 	}
 	if s.msg.Skipped > 0 {
 		s.server.counts.Skipped.Add(int64(s.msg.Skipped))
 		s.server.log.Debug("lines without an equals sign", "peer", s.peer, "lines", s.msg.Skipped)
 	}
-	err := s.take()
+	err = s.take()
 	var bad *wire.MalformedError
 	if errors.As(err, &bad) {
 		return s.malformed(bad, text)
@@ -265,7 +267,11 @@ func (s *session) Order(o engine.Order) {
 		s.sent.add(o.Task, o.Version)
 	case engine.Dismiss:
 		if !s.silenced {
-			dst = wire.AppendError(dst, &wire.Error{Code: wire.CodeUnregistered, Message: o.Reason, Fatal: true})
+			code := wire.CodeUnregistered
+			if o.Stopping {
+				code = wire.CodeStopping
+			}
+			dst = wire.AppendError(dst, &wire.Error{Code: code, Message: o.Reason, Fatal: true})
 		}
 		s.silenced = true
 		s.conn.End(errDismissed)
@@ -294,7 +300,11 @@ func (s *session) Answer(ref uint64, answer engine.Answer, err error) {
 		return
 	}
 	before := len(dst)
-	dst = s.answers.pass(s.appendAnswer(dst, p, answer, err))
+	dst = s.appendAnswer(dst, p, answer, err)
+	if s.unheard(p.op) {
+		before = len(dst)
+	}
+	dst = s.answers.pass(dst)
 	s.tapOut(dst, before)
 }
 
@@ -342,6 +352,18 @@ func (s *session) guard(doing string) {
 		s.conn.End(s.fault(doing, p))
 	}
 }
+
+// asked is what the operator's message at hand asks.
+func (s *session) asked() wire.Op {
+	if s.msg.Type != wire.TypeControl {
+		return ""
+	}
+	return wire.Op(s.msg.Text("op"))
+}
+
+// unheard reports whether messages about an operation are not tapped here: a
+// console that asks four times a second would bury all others.
+func (s *session) unheard(op wire.Op) bool { return s.quiet && op.Reads() }
 
 // tapOut logs the frames that were appended to dst, in debug mode.
 func (s *session) tapOut(dst []byte, before int) {

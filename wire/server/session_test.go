@@ -595,6 +595,46 @@ func TestLogIsEscaped(t *testing.T) {
 	})
 }
 
+// What a quiet connection reads is not in the log of every message; what it
+// changes is, and so is all that others do.
+func TestQuietIsNotTapped(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, false, Options{})
+		r.engine.debug = true
+		quiet, loud := r.dial(), r.dial()
+		quiet.send("type=control\nop=hello\nquiet=true", "type=control\nop=state", "type=control\nop=timeline")
+		quiet.want("type=ack")
+		quiet.want("type=rows")
+		quiet.want("type=error", "code=unavailable")
+		quiet.send("type=control\nop=pause\nvalue=on")
+		quiet.want("type=ack")
+		quiet.send("type=control\nop=nonsense", "type=query")
+		quiet.want("type=error", "code=unknown_op")
+		quiet.want("type=error", "code=forbidden")
+		synctest.Wait()
+		log := r.log.String()
+		for _, want := range []string{"op=hello", "op=pause", "op=nonsense", "type=query", "code=unknown_op"} {
+			if !strings.Contains(log, want) {
+				t.Errorf("no %s in the log:\n%s", want, log)
+			}
+		}
+		for _, not := range []string{"op=state", "op=timeline", "type=rows", "unavailable"} {
+			if strings.Contains(log, not) {
+				t.Errorf("%s is in the log:\n%s", not, log)
+			}
+		}
+		loud.send("type=control\nop=hello", "type=control\nop=state")
+		loud.want("type=ack")
+		loud.want("type=rows")
+		synctest.Wait()
+		for _, want := range []string{"op=state", "type=rows"} {
+			if !strings.Contains(r.log.String(), want) {
+				t.Errorf("no %s of a connection that is not quiet", want)
+			}
+		}
+	})
+}
+
 // S23: a fault of ours in a connection closes that one only.
 func TestPanicClosesOneConnection(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
