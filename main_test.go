@@ -16,7 +16,9 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"apollo11/engine"
 	"apollo11/engine/mission"
+	"apollo11/tui/cli"
 )
 
 func TestMain(m *testing.M) {
@@ -226,6 +228,13 @@ func TestArrows(t *testing.T) {
 				t.Errorf("%s imports the command-line library", names[0])
 			}
 		}
+	}
+}
+
+// The timeline has words for every kind of record, and for no other.
+func TestEveryRecordIsTold(t *testing.T) {
+	if records, told := engine.Kinds(), cli.Kinds(); !slices.Equal(records, told) {
+		t.Errorf("records are\n%s\ntold are\n%s", records, told)
 	}
 }
 

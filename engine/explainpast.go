@@ -52,7 +52,7 @@ func (x *explainer) notRepeated(class task.Class) string {
 	retries, once := x.m.retries(x.i), !x.m.idempotent(x.t.typ)
 	switch {
 	case once && class != task.PrepareFailed && (class.UsesRetry() || class == task.ExecutorLost || class == task.StaleContext):
-		return "its unit says idempotent = false: what may have begun is never repeated by itself"
+		return "its unit is idempotent = false, by its own word or by retries = 0: what may have begun is never repeated by itself"
 	case class.UsesRetry() && int(x.t.tries) <= retries:
 		return fmt.Sprintf("its repeats were used up; it would have %s now", several(retries, "repeat"))
 	case class.UsesRetry() && retries == 0:
