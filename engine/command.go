@@ -241,7 +241,10 @@ type KeyChange struct {
 }
 
 // Dismiss closes the link: the executor was replaced, or its answer is no longer wanted.
-type Dismiss struct{ Reason string }
+type Dismiss struct {
+	Reason   string
+	Stopping bool // the controller stops: come back soon
+}
 
 func (Assign) order()       {}
 func (StateChanged) order() {}

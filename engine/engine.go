@@ -63,7 +63,7 @@ func New(o Options) (*Engine, error) {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	s := newState()
+	s := recovered{state: newState()}
 	if o.Source != nil {
 		var err error
 		if s, err = recoverState(o.Source, o.Progress); err != nil {
@@ -75,8 +75,8 @@ func New(o Options) (*Engine, error) {
 	}
 	return &Engine{
 		asks: make(chan []Ask, askBacklog), booted: make(chan struct{}), done: make(chan struct{}),
-		m: newMachine(s, o.Settings, o.Log), store: o.Store, log: o.Log,
-		imager: imager{images: o.Images, imagedVersion: s.stateVersion},
+		m: newMachine(s.state, o.Settings, o.Log), store: o.Store, log: o.Log,
+		imager: imager{images: o.Images, imagedVersion: s.imaged, grown: s.tail},
 	}, nil
 }
 

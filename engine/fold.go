@@ -15,22 +15,32 @@ type Source interface {
 	Read(from uint64, fn func(seq uint64, body []byte) error) error
 }
 
+// recovered is a state read back, with what the next image depends on: a start
+// that is soon ended again must not keep images from being taken.
+type recovered struct {
+	*state
+	tail   int    // bytes of the records that follow the image
+	imaged uint64 // state version of the image
+}
+
 // recoverState folds what a source has into a state.
-func recoverState(src Source, progress func(seq uint64)) (*state, error) {
+func recoverState(src Source, progress func(seq uint64)) (recovered, error) {
 	s, err := loadImage(src)
 	if err != nil {
-		return nil, err
+		return recovered{}, err
 	}
+	r := recovered{state: s, imaged: s.stateVersion}
 	err = src.Read(s.seq+1, func(seq uint64, body []byte) error {
 		if progress != nil && seq%100_000 == 0 {
 			progress(seq)
 		}
+		r.tail += len(body)
 		return s.fold(seq, string(body))
 	})
 	if err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrJournal, err)
+		return recovered{}, fmt.Errorf("%w: %w", ErrJournal, err)
 	}
-	return s, nil
+	return r, nil
 }
 
 // loadImage is the state of the newest image, or an empty one.

@@ -223,7 +223,7 @@ func (e *Engine) stop() error {
 func (m *machine) dismissAll(reason string) {
 	for _, e := range m.execs[1:] {
 		if e != nil {
-			m.order(e, Dismiss{Reason: reason})
+			m.order(e, Dismiss{Reason: reason, Stopping: true})
 			e.soft.link = nil
 		}
 	}

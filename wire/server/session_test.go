@@ -437,6 +437,18 @@ func TestReplaced(t *testing.T) {
 	})
 }
 
+// A controller that stops says so: an executor comes back soon, and does not
+// think that somebody took its id over.
+func TestDismissedByAStop(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, false, Options{})
+		p := r.executor(registerOne)
+		r.give(engine.Dismiss{Reason: "controller is stopping", Stopping: true})
+		p.want("type=error", "code=stopping", "fatal=true")
+		p.wantEnd()
+	})
+}
+
 func TestRefusedByTheEngine(t *testing.T) {
 	for err, code := range map[error]string{
 		engine.ErrStopping: "stopping", engine.ErrInvalid: "invalid", engine.ErrUnregistered: "unregistered", errors.New("odd"): "internal",
