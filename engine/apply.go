@@ -63,8 +63,11 @@ func (r *submitted) apply(s *state) uint32 {
 func (r *dispatched) apply(s *state) uint32 {
 	i := s.mustFind(r.Task)
 	x := s.mustExec(r.Exec)
-	s.enter(i, task.Assigned)
 	t := s.at(i)
+	if r.Version <= t.version {
+		panic(brokenRule(fmt.Sprintf("task %s is sent as %s after %s", r.Task, r.Version, t.version)))
+	}
+	s.enter(i, task.Assigned)
 	s.release(t.exec)
 	s.execs[x].refs++
 	t.version, t.seen, t.started, t.exec = r.Version, r.StateVersion, s.wall, x
