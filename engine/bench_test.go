@@ -195,7 +195,7 @@ func BenchmarkFold(b *testing.B) {
 	for b.Loop() {
 		s := newState()
 		for n, entry := range journal {
-			if err := s.fold(uint64(n+1), entry); err != nil {
+			if err := foldText(s, uint64(n+1), entry); err != nil {
 				b.Fatal(err)
 			}
 		}

@@ -28,4 +28,6 @@
 //
 //	loop          Run's caller; ends with Run
 //	image writer  at most one; started by the loop, which waits for its end
+//	reader        while the journal is folded, before Run: reads and parses
+//	              ahead; started by ahead, which waits for its end
 package engine

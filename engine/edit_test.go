@@ -67,7 +67,7 @@ func TestBadEditsAreRefused(t *testing.T) {
 			"task.submit task=two type=t state=queued", "task.start task=two v=1.1 exec=e attempt=1", last,
 		}
 		for n, entry := range entries {
-			err := s.fold(uint64(n+1), someTime+" "+entry)
+			err := foldText(s, uint64(n+1), someTime+" "+entry)
 			if (err != nil) != (n == len(entries)-1) {
 				t.Errorf("%s: %v", entry, err)
 			}
@@ -75,7 +75,7 @@ func TestBadEditsAreRefused(t *testing.T) {
 	}
 	l := loading{state: newState()}
 	l.nums, l.stamps, l.tail = 9, 9, 9
-	if err := l.line("task task=a type=t num=1 work=abc state=queued stamp=1 order=1"); err == nil {
+	if err := loadText(&l, "task task=a type=t num=1 work=abc state=queued stamp=1 order=1"); err == nil {
 		t.Error("a work that is no hash is taken")
 	}
 }

@@ -16,7 +16,7 @@ func explainOf(t *testing.T, change func(*machine), entries ...string) *view.Exp
 	t.Helper()
 	s := newState()
 	for n, entry := range append([]string{"start epoch=1", "exec.register exec=e proto=2"}, entries...) {
-		if err := s.fold(uint64(n+1), someTime+" "+entry); err != nil {
+		if err := foldText(s, uint64(n+1), someTime+" "+entry); err != nil {
 			t.Fatal(err)
 		}
 	}

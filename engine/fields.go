@@ -23,6 +23,32 @@ type fields struct {
 	in      string // reading: what is left
 	reading bool
 	err     error
+	seen    lastMoment
+}
+
+// lastMoment is the moment that was read last: what follows is mostly of the
+// same turn.
+type lastMoment struct {
+	text string
+	wall int64
+}
+
+func (l *lastMoment) parse(text string) (int64, error) {
+	if text == l.text && text != "" {
+		return l.wall, nil
+	}
+	wall, err := parseMoment(text)
+	if err == nil {
+		l.text, l.wall = text, wall
+	}
+	return wall, err
+}
+
+// read reads a line of fields, all of it.
+func (f *fields) read(line string, walk func(*fields)) error {
+	f.reading, f.in, f.err = true, line, nil
+	walk(f)
+	return f.end()
 }
 
 // next reports whether the next field is name and cuts its raw value.
@@ -231,7 +257,7 @@ func (f *fields) moment(name string, v *int64) {
 		return
 	}
 	if raw, ok := f.next(name); ok {
-		t, err := parseMoment(raw)
+		t, err := f.seen.parse(raw)
 		f.check(name, err, t != 0)
 		*v = t
 	}
@@ -299,12 +325,49 @@ func (f *fields) values(name string, v *task.Values) {
 		return
 	}
 	if raw, ok := f.next(name); ok {
-		text, err := parseText(raw)
-		if err == nil {
-			*v, err = task.ParseValues(text)
-		}
-		f.check(name, err, text != "")
+		values, err := parseValues(raw)
+		f.check(name, err, len(values) > 0)
+		*v = values
 	}
+}
+
+// parseValues reads a set as the field of a record holds it.
+func parseValues(raw string) (task.Values, error) {
+	if values, ok := cutValues(raw); ok {
+		return values, nil
+	}
+	text, err := parseText(raw)
+	if err != nil {
+		return nil, err
+	}
+	return task.ParseValues(text)
+}
+
+// cutValues reads a set of which no value needs an escape, as nearly none does:
+// the only ones are then the newlines between them.
+func cutValues(raw string) (task.Values, bool) {
+	if len(raw) < 2 || raw[0] != '"' {
+		return nil, false
+	}
+	rest := raw[1 : len(raw)-1]
+	newlines := strings.Count(rest, `\n`)
+	if strings.Count(rest, `\`) != newlines || !ascii(rest) {
+		return nil, false
+	}
+	list := make(task.Values, 0, newlines+1)
+	for more := true; more; {
+		var line string
+		line, rest, more = strings.Cut(rest, `\n`)
+		name, value, ok := strings.Cut(line, "=")
+		if !ok || name == "" || strings.IndexByte(value, '=') >= 0 {
+			return nil, false
+		}
+		if n := len(list); n > 0 && list[n-1].Name >= name {
+			return nil, false
+		}
+		list = append(list, task.Value{Name: name, Value: value})
+	}
+	return list, true
 }
 
 // appendTwice appends a value with the wire's escapes inside the escapes of a

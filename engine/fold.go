@@ -8,8 +8,8 @@ import (
 
 // Source is a journal to read: the newest image, then what follows it.
 type Source interface {
-	// ReadImage gives the newest good image: its position and description, then
-	// its lines. ok is false if there is none.
+	// ReadImage gives the newest good image: its position and description, once,
+	// then its lines. ok is false if there is none.
 	ReadImage(load func(seq uint64, content []byte) error, line func([]byte) error) (ok bool, err error)
 	// Read gives the entries from a position on, in order.
 	Read(from uint64, fn func(seq uint64, body []byte) error) error
@@ -30,45 +30,87 @@ func recoverState(src Source, progress func(seq uint64)) (recovered, error) {
 		return recovered{}, err
 	}
 	r := recovered{state: s, imaged: s.stateVersion}
-	err = src.Read(s.seq+1, func(seq uint64, body []byte) error {
-		if progress != nil && seq%100_000 == 0 {
-			progress(seq)
-		}
-		r.tail += len(body)
-		return s.fold(seq, string(body))
+	err = follow(src, s.seq+1, progress, func(h happened) error {
+		r.tail += h.size
+		return s.fold(h)
 	})
 	if err != nil {
-		return recovered{}, fmt.Errorf("%w: %w", ErrJournal, err)
+		return recovered{}, err
 	}
 	return r, nil
+}
+
+// follow gives a journal's records from a position on, read ahead.
+func follow(src Source, from uint64, progress func(seq uint64), take func(happened) error) error {
+	var f fields
+	read := func(give func(happened) error) error {
+		return src.Read(from, func(seq uint64, body []byte) error {
+			wall, r, err := f.record(string(body))
+			if err != nil {
+				return fmt.Errorf("record %d: %w", seq, err)
+			}
+			return give(happened{seq, wall, r, len(body)})
+		})
+	}
+	err := ahead(read, func(h happened) error {
+		if progress != nil && h.seq%100_000 == 0 {
+			progress(h.seq)
+		}
+		return take(h)
+	})
+	if err != nil {
+		return fmt.Errorf("%w: %w", ErrJournal, err)
+	}
+	return nil
 }
 
 // loadImage is the state of the newest image, or an empty one.
 func loadImage(src Source) (*state, error) {
 	s := loading{state: newState()}
-	want, at := "", uint64(0)
-	ok, err := src.ReadImage(func(seq uint64, content []byte) (err error) {
-		s = loading{state: newState()} // the newest was bad, this is the one before it
-		at = seq
-		want, err = imageHash(content)
-		return err
-	}, func(line []byte) error { return s.line(string(line)) })
+	r := imageReader{}
+	err := ahead(func(give func(readLine) error) error { return r.read(src, give) }, s.take)
 	if err != nil {
 		return nil, fmt.Errorf("%w: image: %w", ErrJournal, err)
 	}
-	if !ok {
+	if !r.found {
 		return newState(), nil
 	}
 	if err := s.linkAll(); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrJournal, err)
 	}
-	if s.seq != at {
-		return nil, fmt.Errorf("%w: image of seq %d says it is of %d", ErrJournal, at, s.seq)
+	if s.seq != r.seq {
+		return nil, fmt.Errorf("%w: image of seq %d says it is of %d", ErrJournal, r.seq, s.seq)
 	}
-	if got := s.hash(); got != want {
-		return nil, fmt.Errorf("%w: image of seq %d: state hash %s, want %s", ErrJournal, at, got, want)
+	if got := r.sum.String(); got != r.hash {
+		return nil, fmt.Errorf("%w: image of seq %d: state hash %s, want %s", ErrJournal, r.seq, got, r.hash)
 	}
 	return s.state, nil
+}
+
+// imageReader reads an image's lines, and adds up their hash: a line that reads
+// writes back the same, so it is the hash of the state that they make.
+type imageReader struct {
+	fields fields
+	found  bool
+	seq    uint64
+	hash   string // that it says it has
+	sum    lineSum
+}
+
+func (r *imageReader) read(src Source, give func(readLine) error) (err error) {
+	r.found, err = src.ReadImage(func(seq uint64, content []byte) (err error) {
+		r.seq = seq
+		r.hash, err = imageHash(content)
+		return err
+	}, func(line []byte) error {
+		r.sum.add(line)
+		l, err := r.fields.imageLine(string(line))
+		if err != nil {
+			return err
+		}
+		return give(l)
+	})
+	return err
 }
 
 // Verified is what Verify found.
@@ -102,17 +144,14 @@ func Verify(src Source, first uint64, progress func(seq uint64)) (Verified, erro
 	if err := knownHashes(src, s.seq+1, hashes); err != nil {
 		return v, err
 	}
-	err = src.Read(s.seq+1, func(seq uint64, body []byte) error {
-		if progress != nil && seq%100_000 == 0 {
-			progress(seq)
-		}
-		if err := s.fold(seq, string(body)); err != nil {
+	err = follow(src, s.seq+1, progress, func(h happened) error {
+		if err := s.fold(h); err != nil {
 			return err
 		}
-		return v.compare(s, hashes, string(body))
+		return v.compare(s, hashes)
 	})
 	if err != nil {
-		return v, fmt.Errorf("%w: %w", ErrJournal, err)
+		return v, err
 	}
 	v.Seq, v.Tasks, v.Keys, v.Hash = s.seq, s.live, len(s.keys), s.hash()
 	return v, nil
@@ -140,7 +179,7 @@ func knownHashes(src Source, from uint64, hashes map[uint64]string) error {
 var errDiverged = errors.New("the folded state is not the one that was saved")
 
 // compare holds the folded state against what is known of it at this position.
-func (v *Verified) compare(s *state, hashes map[uint64]string, body string) error {
+func (v *Verified) compare(s *state, hashes map[uint64]string) error {
 	want, ok := hashes[s.seq]
 	if !ok {
 		return nil

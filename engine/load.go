@@ -19,46 +19,56 @@ type loading struct {
 	counted bool // the counters came
 }
 
-// line takes one line.
-func (s *loading) line(line string) error {
-	kind, rest, _ := strings.Cut(line, " ")
-	if err := s.load(kind, rest); err != nil {
-		return fmt.Errorf("image line %.60q: %w", kind, err)
+// imageLine is one line of an image, read. Like a record it walks over its
+// fields; load puts it into the state that is being loaded.
+type imageLine interface {
+	walk(*fields)
+	load(*loading) error
+}
+
+// readLine is a line with its kind.
+type readLine struct {
+	kind string
+	line imageLine
+}
+
+// newImageLine makes an empty line of a kind.
+var newImageLine = map[string]func() imageLine{
+	"counters":  func() imageLine { return new(counterLine) },
+	"key":       func() imageLine { return new(keyLine) },
+	"type":      func() imageLine { return new(typeLine) },
+	"exec":      func() imageLine { return &execLine{new(executor)} },
+	"name":      func() imageLine { return new(tomb) },
+	"late":      func() imageLine { return new(ledgerLine) },
+	"task":      func() imageLine { return new(taskLine) },
+	partContext: func() imageLine { return &contextPart{} },
+	partResult:  func() imageLine { return &resultPart{} },
+	partPast:    func() imageLine { return &pastPart{} },
+}
+
+// imageLine reads a line of an image.
+func (f *fields) imageLine(text string) (readLine, error) {
+	kind, rest, _ := strings.Cut(text, " ")
+	empty := newImageLine[kind]
+	if empty == nil {
+		return readLine{}, fmt.Errorf("image line %.60q: unknown kind: written by a newer build?", kind)
+	}
+	l := readLine{kind, empty()}
+	if err := f.read(rest, l.line.walk); err != nil {
+		return readLine{}, fmt.Errorf("image line %s: %w", kind, err)
+	}
+	return l, nil
+}
+
+// take takes one line.
+func (s *loading) take(l readLine) error {
+	if err := l.line.load(s); err != nil {
+		return fmt.Errorf("image line %s: %w", l.kind, err)
 	}
 	return nil
 }
 
-func (s *loading) load(kind, line string) error {
-	switch kind {
-	case "counters":
-		return s.loadCounters(line)
-	case "key":
-		return s.loadKey(line)
-	case "type":
-		return s.loadType(line)
-	case "exec":
-		return s.loadExec(line)
-	case "name":
-		return s.loadName(line)
-	case "late":
-		return s.loadLate(line)
-	case "task":
-		return s.loadTask(line)
-	case partContext:
-		return s.loadContext(line)
-	case partResult:
-		return s.loadResult(line)
-	case partPast:
-		return s.loadPast(line)
-	}
-	return errors.New("unknown kind: written by a newer build?")
-}
-
-func (s *loading) loadCounters(line string) error {
-	var l counterLine
-	if err := readFields(line, l.walk); err != nil {
-		return err
-	}
+func (l *counterLine) load(s *loading) error {
 	if s.counted || l.seq == 0 || l.epoch == 0 || l.head > 0 || l.tail < 0 {
 		return errors.New("no counters of a state, or the second")
 	}
@@ -66,11 +76,7 @@ func (s *loading) loadCounters(line string) error {
 	return nil
 }
 
-func (s *loading) loadKey(line string) error {
-	var l keyLine
-	if err := readFields(line, l.walk); err != nil {
-		return err
-	}
+func (l *keyLine) load(s *loading) error {
 	if s.keys[l.name] != nil {
 		return fmt.Errorf("%s stands twice", l.name)
 	}
@@ -78,11 +84,7 @@ func (s *loading) loadKey(line string) error {
 	return task.CheckKey(l.name)
 }
 
-func (s *loading) loadType(line string) error {
-	var l typeLine
-	if err := readFields(line, l.walk); err != nil {
-		return err
-	}
+func (l *typeLine) load(s *loading) error {
 	if _, twice := s.typeAt[l.name]; twice {
 		return fmt.Errorf("%s stands twice", l.name)
 	}
@@ -102,51 +104,35 @@ func (s *loading) loadType(line string) error {
 	return nil
 }
 
-func (s *loading) loadExec(line string) error {
-	var e executor
-	if err := readFields(line, (&execLine{&e}).walk); err != nil {
-		return err
+func (l *execLine) load(s *loading) error {
+	if _, twice := s.execAt[l.id]; twice || l.id == "" {
+		return fmt.Errorf("executor %q stands twice, or has no name", l.id)
 	}
-	if _, twice := s.execAt[e.id]; twice || e.id == "" {
-		return fmt.Errorf("executor %q stands twice, or has no name", e.id)
-	}
-	*s.execs[s.placeExec(e.id)] = e
+	s.execs[s.placeExec(l.id)] = l.executor
 	return nil
 }
 
-func (s *loading) loadName(line string) error {
-	var b tomb
-	if err := readFields(line, b.walk); err != nil {
-		return err
-	}
+func (b *tomb) load(s *loading) error {
 	if _, twice := s.names.gone[b.ID]; twice || b.ID == "" || b.Key != "" && s.names.keys[nameKey{b.Type, b.Key}] != "" {
 		return fmt.Errorf("%q stands twice, or has no name", b.ID)
 	}
-	s.names.add(&b)
+	s.names.add(b)
 	return nil
 }
 
-func (s *loading) loadLate(line string) error {
-	var l ledgerLine
-	if err := readFields(line, l.walk); err != nil {
-		return err
-	}
-	s.ledger.add(l)
+func (l *ledgerLine) load(s *loading) error {
+	s.ledger.add(*l)
 	return nil
 }
 
-func (s *loading) loadTask(line string) error {
-	var l taskLine
-	if err := readFields(line, l.walk); err != nil {
-		return err
-	}
+func (l *taskLine) load(s *loading) error {
 	spec := taskSpec{
 		id: l.id, key: l.key, work: l.work, filled: l.filled, retries: l.retries - 1, timeout: l.timeout,
 	}
 	if err := errors.Join(spec.check(), task.CheckType(l.typ)); err != nil {
 		return err
 	}
-	x, err := s.checkTask(&l)
+	x, err := s.checkTask(l)
 	if err != nil {
 		return fmt.Errorf("task %s: %w", l.id, err)
 	}
@@ -188,61 +174,67 @@ func (s *loading) checkTask(l *taskLine) (x uint32, err error) {
 	return x, nil
 }
 
-// partOf reads the task that a part belongs to; the rest of the line is its own.
-func (s *loading) partOf(line string) (i uint32, rest string, err error) {
-	f := fields{reading: true, in: line}
-	var id string
-	f.str("task", &id)
-	if f.err != nil {
-		return 0, "", f.err
-	}
-	if i = s.find(id); i == 0 {
-		return 0, "", fmt.Errorf("no task %q", id)
-	}
-	if f.in == "" {
-		return 0, "", fmt.Errorf("task %s: an empty part", id)
-	}
-	return i, f.in, nil
+// part is a long text of a task.
+type part struct{ id, text string }
+
+// read keeps what stands behind the task's id, and reads it once for its faults.
+func (p *part) read(f *fields, walk func(*fields)) {
+	f.str("task", &p.id)
+	p.text = f.in
+	walk(f)
 }
 
-// loadPart stores a part's text after it was read once for its faults.
-func (s *loading) loadPart(line string, walk func(*fields), at func(*slot) *text) error {
-	i, rest, err := s.partOf(line)
-	if err != nil {
-		return err
+// of is the part's task.
+func (p *part) of(s *loading) (i uint32, err error) {
+	if i = s.find(p.id); i == 0 {
+		return 0, fmt.Errorf("no task %q", p.id)
 	}
-	if err := readFields(rest, walk); err != nil {
+	if p.text == "" {
+		return 0, fmt.Errorf("task %s: an empty part", p.id)
+	}
+	return i, nil
+}
+
+// store puts the text in its place.
+func (p *part) store(s *loading, at func(*slot) *text) error {
+	i, err := p.of(s)
+	if err != nil {
 		return err
 	}
 	to := at(s.at(i))
 	if *to != 0 {
-		return fmt.Errorf("task %s: the part stands twice", s.id(i))
+		return fmt.Errorf("task %s: the part stands twice", p.id)
 	}
-	*to = s.texts.put([]byte(rest))
+	*to = s.texts.put([]byte(p.text))
 	return nil
 }
 
-func (s *loading) loadContext(line string) error {
-	return s.loadPart(line, new(pinned).walk, func(t *slot) *text { return &t.context })
+type contextPart struct{ part }
+
+func (p *contextPart) walk(f *fields) { p.read(f, new(pinned).walk) }
+func (p *contextPart) load(s *loading) error {
+	return p.store(s, func(t *slot) *text { return &t.context })
 }
 
-func (s *loading) loadResult(line string) error {
-	return s.loadPart(line, new(taskResult).walk, func(t *slot) *text { return &t.result })
+type resultPart struct{ part }
+
+func (p *resultPart) walk(f *fields) { p.read(f, new(taskResult).walk) }
+func (p *resultPart) load(s *loading) error {
+	return p.store(s, func(t *slot) *text { return &t.result })
 }
 
-func (s *loading) loadPast(line string) error {
-	i, rest, err := s.partOf(line)
+type pastPart struct{ part }
+
+func (p *pastPart) walk(f *fields) { p.read(f, new(pastAttempt).walk) }
+func (p *pastPart) load(s *loading) error {
+	i, err := p.of(s)
 	if err != nil {
-		return err
-	}
-	var p pastAttempt
-	if err := readFields(rest, p.walk); err != nil {
 		return err
 	}
 	if bytes.Count(s.texts.get(s.at(i).history), []byte{'\n'}) >= maxHistory {
 		return fmt.Errorf("task %s: more attempts than are kept", s.id(i))
 	}
-	s.addHistory(i, []byte(rest))
+	s.addHistory(i, []byte(p.text))
 	return nil
 }
 

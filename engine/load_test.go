@@ -7,11 +7,20 @@ import (
 	"apollo11/engine/task"
 )
 
+// loadText takes one line of an image.
+func loadText(s *loading, text string) error {
+	l, err := new(fields).imageLine(text)
+	if err != nil {
+		return err
+	}
+	return s.take(l)
+}
+
 // loadLines reads an image's lines, the lists included.
 func loadLines(lines string) (*state, error) {
 	l := loading{state: newState()}
 	for line := range strings.Lines(lines) {
-		if err := l.line(strings.TrimSuffix(line, "\n")); err != nil {
+		if err := loadText(&l, strings.TrimSuffix(line, "\n")); err != nil {
 			return nil, err
 		}
 	}

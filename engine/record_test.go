@@ -61,6 +61,15 @@ func fill(t testing.TB, v reflect.Value, name string) {
 
 const someTime = "2026-01-02T03:04:05.678901Z"
 
+// foldText folds an entry into a state.
+func foldText(s *state, seq uint64, entry string) error {
+	wall, r, err := parseRecord(entry)
+	if err != nil {
+		return err
+	}
+	return s.fold(happened{seq, wall, r, len(entry)})
+}
+
 func entryOf(r record) string {
 	var f fields
 	appendRecord(&f, []byte(someTime), r)
@@ -180,7 +189,7 @@ func FuzzFold(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text string) {
 		s := newState()
 		for n, line := range strings.Split(text, "\n") {
-			if err := s.fold(uint64(n+1), someTime+" "+line); err != nil {
+			if err := foldText(s, uint64(n+1), someTime+" "+line); err != nil {
 				return // the state is not used any more
 			}
 		}
@@ -196,7 +205,7 @@ func reload(t testing.TB, s *state) *state {
 	}
 	l := loading{state: newState()}
 	for line := range strings.Lines(string(g.take())) {
-		if err := l.line(strings.TrimSuffix(line, "\n")); err != nil {
+		if err := loadText(&l, strings.TrimSuffix(line, "\n")); err != nil {
 			t.Fatalf("a line of our own image: %v\n%s", err, line)
 		}
 	}

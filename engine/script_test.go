@@ -266,7 +266,7 @@ func (s *script) restart() {
 	}
 	whole := newState()
 	for n, entry := range s.journal {
-		if err := whole.fold(uint64(n+1), entry); err != nil {
+		if err := foldText(whole, uint64(n+1), entry); err != nil {
 			s.t.Fatalf("fold: %v\n%s", err, entry)
 		}
 	}
@@ -286,7 +286,7 @@ func (s *script) restart() {
 func (s *script) load() *state {
 	l := loading{state: newState()}
 	for _, line := range s.image.lines {
-		if err := l.line(line); err != nil {
+		if err := loadText(&l, line); err != nil {
 			s.t.Fatalf("image: %v\n%s", err, line)
 		}
 	}
@@ -294,7 +294,7 @@ func (s *script) load() *state {
 		s.t.Fatal(err)
 	}
 	for n := l.seq; n < uint64(len(s.journal)); n++ {
-		if err := l.fold(n+1, s.journal[n]); err != nil {
+		if err := foldText(l.state, n+1, s.journal[n]); err != nil {
 			s.t.Fatal(err)
 		}
 	}

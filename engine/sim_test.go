@@ -250,7 +250,7 @@ func (w *world) recover() {
 	}
 	whole := newState()
 	for n, entry := range w.journal {
-		if err := whole.fold(uint64(n+1), entry); err != nil {
+		if err := foldText(whole, uint64(n+1), entry); err != nil {
 			w.fail("fold: %v", err)
 		}
 		if w.image != nil && w.image.seq == uint64(n+1) && whole.hash() != w.image.hash {
@@ -262,7 +262,7 @@ func (w *world) recover() {
 		w.fail("image: %v", err)
 	}
 	for n := s.seq; n < uint64(len(w.journal)); n++ {
-		if err := s.fold(n+1, w.journal[n]); err != nil {
+		if err := foldText(s, n+1, w.journal[n]); err != nil {
 			w.fail("fold after image: %v", err)
 		}
 	}

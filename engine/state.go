@@ -84,24 +84,28 @@ func (s *state) apply(wall int64, r record) uint32 {
 	return r.apply(s)
 }
 
+// happened is a journal entry, read.
+type happened struct {
+	seq    uint64
+	wall   int64
+	record record
+	size   int // of the entry
+}
+
 // fold applies a journal entry read from disk. A record that the state cannot
 // take is an error here: the journal was written by a build with other rules, or
 // is not the one that follows this state.
-func (s *state) fold(seq uint64, entry string) (err error) {
-	if seq != s.seq+1 {
-		return fmt.Errorf("record %d follows %d", seq, s.seq)
-	}
-	wall, r, err := parseRecord(entry)
-	if err != nil {
-		return fmt.Errorf("record %d: %w", seq, err)
+func (s *state) fold(e happened) (err error) {
+	if e.seq != s.seq+1 {
+		return fmt.Errorf("record %d follows %d", e.seq, s.seq)
 	}
 	defer func() {
 		// A number that no rule foresaw is as much a record that does not fit.
 		if broken := recover(); broken != nil {
-			err = fmt.Errorf("record %d: %s: %v", seq, r.kind(), broken)
+			err = fmt.Errorf("record %d: %s: %v", e.seq, e.record.kind(), broken)
 		}
 	}()
-	s.apply(wall, r)
+	s.apply(e.wall, e.record)
 	s.dirty = s.dirty[:0] // nobody dispatches here
 	if s.epoch == 0 {
 		panic(brokenRule("a journal begins with a start"))

@@ -234,8 +234,4 @@ func mustRead(line string, walk func(*fields)) {
 }
 
 // readFields reads a line of fields, all of it.
-func readFields(line string, walk func(*fields)) error {
-	f := fields{reading: true, in: line}
-	walk(&f)
-	return f.end()
-}
+func readFields(line string, walk func(*fields)) error { return new(fields).read(line, walk) }
