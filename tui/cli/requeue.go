@@ -5,6 +5,8 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 
@@ -139,7 +141,7 @@ func (a *app) bulkAgreed(ctx context.Context, c *wire.Client, b *bulk, s view.Se
 		return true, nil
 	}
 	if !a.Ask {
-		return false, usage("the same with --yes", "%s: %s: not done without --yes, since nobody can be asked here", b.name, what)
+		return false, usage(b.typed(), "%s: %s: not done without --yes, since nobody can be asked here", b.name, what)
 	}
 	fmt.Fprintf(a.Stderr, "%s %s? [y/N] ", b.name, clean(what))
 	answer, err := bufio.NewReader(a.Stdin).ReadString('\n')
@@ -150,6 +152,36 @@ func (a *app) bulkAgreed(ctx context.Context, c *wire.Client, b *bulk, s view.Se
 		fmt.Fprintln(a.Stderr) // the person's own newline is missing
 	}
 	return false, &ExitError{Code: Failed, Err: fmt.Errorf("%s: nothing changed", b.name)}
+}
+
+// typed is the command as it can be typed to do it without a question.
+func (b *bulk) typed() string {
+	out := "apollo11 " + b.name
+	for _, flag := range []struct{ name, value string }{
+		{"type", b.filter.typ}, {"state", b.filter.state}, {"error", b.filter.error}, {"reason", b.reason},
+	} {
+		if flag.value != "" {
+			out += " --" + flag.name + " " + quoted(flag.value)
+		}
+	}
+	if b.filter.older > 0 {
+		out += " --older " + b.filter.older.String()
+	}
+	if b.all {
+		out += " --all"
+	}
+	return out + " --yes"
+}
+
+// quoted is a word as a shell takes it.
+func quoted(word string) string {
+	plain := func(r rune) bool {
+		return r < utf8.RuneSelf && (unicode.IsLetter(r) || unicode.IsDigit(r) || strings.ContainsRune("_-.,:/=+", r))
+	}
+	if strings.IndexFunc(word, func(r rune) bool { return !plain(r) }) < 0 {
+		return word
+	}
+	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
 }
 
 func (a *app) printChanged(b *bulk, n *view.Changed) error {

@@ -271,7 +271,7 @@ func TestBulk(t *testing.T) {
 		{"yes", "requeue --type fetch --error boom --yes", false, "", view.Changed{Matched: 97, Changed: 97, Samples: samples},
 			"requeue: 97 tasks, such as t-1, t-2, t-3\n97 requeued\n", Done, []string{count, act}},
 		{"no terminal", "requeue --type fetch --error boom", false, "y\n", view.Changed{Matched: 97, Samples: samples},
-			"apollo11: requeue: 97 tasks, such as t-1, t-2, t-3: not done without --yes, since nobody can be asked here\nhint: the same with --yes\n", Usage, []string{count}},
+			"apollo11: requeue: 97 tasks, such as t-1, t-2, t-3: not done without --yes, since nobody can be asked here\nhint: apollo11 requeue --type fetch --error boom --yes\n", Usage, []string{count}},
 		{"agreed", "requeue --type fetch --error boom", true, "Y\n", view.Changed{Matched: 1, Changed: 1},
 			"requeue 1 task? [y/N] 1 requeued\n", Done, []string{count, act}},
 		{"not agreed", "requeue --type fetch --error boom", true, "\n", view.Changed{Matched: 1},
@@ -293,7 +293,7 @@ func TestBulk(t *testing.T) {
 			"drop: 2 tasks, such as t-1, t-2\n2 dropped\n", Done, []string{
 				"drop ids=[] all=true count=true states=[dead] type= error=boom reason=old",
 				"drop ids=[] all=true count=false states=[dead] type= error=boom reason=old"}},
-		{"drop without a terminal", "drop --all", false, "", view.Changed{Matched: 2}, "apollo11: drop: 2 tasks: not done without --yes, since nobody can be asked here\nhint: the same with --yes\n", Usage,
+		{"drop without a terminal", "drop --all", false, "", view.Changed{Matched: 2}, "apollo11: drop: 2 tasks: not done without --yes, since nobody can be asked here\nhint: apollo11 drop --all --yes\n", Usage,
 			[]string{"drop ids=[] all=true count=true states=[dead] type= error= reason="}},
 		{"drop not agreed", "drop --older 1h", true, "n\n", view.Changed{Matched: 2}, "drop 2 tasks? [y/N] apollo11: drop: nothing changed\n", Failed,
 			[]string{"drop ids=[] all=true count=true states=[dead] type= error= reason="}},
@@ -320,6 +320,21 @@ func TestBulk(t *testing.T) {
 	f := newFake(t)
 	f.changed = view.Changed{Matched: 2, Changed: 2}
 	f.run("requeue t-1 t-2 --json").want(t, `{"matched":2,"changed":2,"skipped":[]}`+"\n", "", Done)
+}
+
+// The hint of a bulk command is that command, fit for a shell.
+func TestBulkHint(t *testing.T) {
+	for args, want := range map[string]string{
+		"cancel --all":                         "apollo11 cancel --all --yes",
+		"cancel --older 90m --reason it's_it":  `apollo11 cancel --reason 'it'\''s_it' --older 1h30m0s --yes`,
+		"drop --error $x --state dead,aborted": `apollo11 drop --state dead,aborted --error '$x' --yes`,
+	} {
+		f := newFake(t)
+		f.changed = view.Changed{Matched: 1}
+		if r := f.run(args); r.code != Usage || !strings.HasSuffix(r.stderr, "\nhint: "+want+"\n") {
+			t.Errorf("%s: code %d, %s", args, r.code, r.stderr)
+		}
+	}
 }
 
 func TestSwitches(t *testing.T) {
