@@ -209,6 +209,12 @@ var arrows = map[string][]string{
 	},
 }
 
+// homes are the libraries that one room has for itself.
+var homes = map[string]string{
+	"github.com/expr-lang/expr": "apollo11/engine/mission", // conditions
+	"go.yaml.in/yaml":           "apollo11/engine/mission", // the documents' mission files
+}
+
 func TestArrows(t *testing.T) {
 	out, err := exec.Command("go", "list", "-f", `{{.ImportPath}} {{join .Imports " "}}`, "./...").Output()
 	if err != nil {
@@ -226,6 +232,11 @@ func TestArrows(t *testing.T) {
 			}
 			if strings.HasPrefix(name, "github.com/spf13/cobra") && !strings.HasPrefix(names[0], "apollo11/tui/") {
 				t.Errorf("%s imports the command-line library", names[0])
+			}
+			for library, home := range homes {
+				if strings.HasPrefix(name, library) && names[0] != home {
+					t.Errorf("%s imports %s, which is for %s", names[0], name, home)
+				}
 			}
 		}
 	}

@@ -66,7 +66,7 @@ func (p *pen) unit(u int32, before, stroke string) {
 	}
 	for {
 		p.line(lead, u, p.notes(u))
-		children := p.graph.children[u]
+		children := p.graph.children.of(u)
 		if len(children) != 1 || len(p.graph.parents[children[0]]) != 1 {
 			break
 		}
@@ -83,7 +83,7 @@ func (p *pen) below(stroke string) string {
 }
 
 func (p *pen) branches(u int32, before string) {
-	children := p.graph.children[u]
+	children := p.graph.children.of(u)
 	for i, child := range children {
 		stroke := p.strokes.fork
 		if i == len(children)-1 {
@@ -93,7 +93,7 @@ func (p *pen) branches(u int32, before string) {
 		switch {
 		case p.count.left[child] > 0:
 			p.line(before+stroke, child, "(below)")
-		case utf8.RuneCountInString(before) >= p.drawing.Width*3/10 && len(p.graph.children[child]) > 0:
+		case utf8.RuneCountInString(before) >= p.drawing.Width*3/10 && len(p.graph.children.of(child)) > 0:
 			p.line(before+stroke, child, "(goes on below)")
 			p.later = append(p.later, moved{child, u})
 		default:
@@ -110,16 +110,16 @@ func (p *pen) notes(u int32) string {
 		notes = append(notes, "(from "+p.from+", above)")
 		p.from = ""
 	}
+	if p.drawing.Note != nil {
+		if note := p.drawing.Note(int(u)); note != "" {
+			notes = append(notes, note)
+		}
+	}
 	if len(unit.Deps) > 1 {
 		notes = append(notes, "after "+strings.Join(unit.Deps, ", "))
 	}
 	if len(unit.Weak) > 0 {
 		notes = append(notes, "beside "+strings.Join(unit.Weak, ", "))
-	}
-	if p.drawing.Note != nil {
-		if note := p.drawing.Note(int(u)); note != "" {
-			notes = append(notes, note)
-		}
 	}
 	return strings.Join(notes, "; ")
 }

@@ -12,10 +12,16 @@ import (
 type Graph struct {
 	mission  *Mission
 	parents  [][]int32
-	children [][]int32
+	children edges
 	order    []int32 // every unit after all that it waits for
 	level    []int32 // longest way from a unit that waits for none
 }
+
+// edges are the children of all units in one piece of memory, which the caches
+// can hold: those of u stand in to from first[u] up to first[u+1].
+type edges struct{ first, to []int32 }
+
+func (e edges) of(u int32) []int32 { return e.to[e.first[u]:e.first[u+1]] }
 
 // RingError is returned for units that wait for each other.
 type RingError struct{ Units []string }
@@ -60,7 +66,7 @@ func (g *Graph) sort() (ring []int32) {
 	c := g.Countdown()
 	g.order = c.Roots(g.order)
 	for i := 0; i < len(g.order); i++ {
-		for _, child := range g.children[g.order[i]] {
+		for _, child := range g.children.of(g.order[i]) {
 			g.level[child] = max(g.level[child], g.level[g.order[i]]+1)
 		}
 		g.order = c.Finish(g.order[i], g.order)
@@ -71,26 +77,26 @@ func (g *Graph) sort() (ring []int32) {
 	return g.ring(c.left)
 }
 
-// turn makes the children of the parents, all in one piece of memory.
+// turn makes the children of the parents.
 func (g *Graph) turn() {
-	count := make([]int32, len(g.parents))
-	edges := 0
+	n := len(g.parents)
+	first := make([]int32, n+2) // one place ahead, while it is filled
 	for _, parents := range g.parents {
-		edges += len(parents)
 		for _, p := range parents {
-			count[p]++
+			first[p+2]++
 		}
 	}
-	room := make([]int32, edges)
-	g.children = make([][]int32, len(g.parents))
-	for i, n := range count {
-		g.children[i], room = room[:0:n], room[n:]
+	for i := range n {
+		first[i+2] += first[i+1]
 	}
+	to := make([]int32, first[n+1])
 	for i, parents := range g.parents {
 		for _, p := range parents {
-			g.children[p] = append(g.children[p], int32(i))
+			to[first[p+1]] = int32(i)
+			first[p+1]++
 		}
 	}
+	g.children = edges{first[:n+1], to}
 }
 
 // ring finds a ring among the units that nothing could start: each of them waits
@@ -146,7 +152,7 @@ func (g *Graph) Critical(durations []time.Duration) (units []int, total time.Dur
 		}
 		ends[u] = durations[u]
 		if before[u] >= 0 {
-			ends[u] += ends[before[u]]
+			ends[u] = sum(ends[u], ends[before[u]])
 		}
 		if last < 0 || ends[u] > ends[last] {
 			last = u
@@ -162,7 +168,7 @@ func (g *Graph) Critical(durations []time.Duration) (units []int, total time.Dur
 
 // Countdown counts, for each unit, what it still waits for.
 type Countdown struct {
-	children [][]int32
+	children edges
 	left     []int32
 }
 
@@ -188,7 +194,7 @@ func (c *Countdown) Roots(ready []int32) []int32 {
 // Finish notes that a unit has finished, once, and appends those that waited for
 // it last. It costs the unit's children.
 func (c *Countdown) Finish(unit int32, ready []int32) []int32 {
-	for _, child := range c.children[unit] {
+	for _, child := range c.children.of(unit) {
 		if c.left[child]--; c.left[child] == 0 {
 			ready = append(ready, child)
 		}

@@ -64,7 +64,7 @@ func Run(w World) int {
 	p.Root.Flags().StringVar(&p.listen, "listen", "", "`HOST:PORT` to listen on; port 0 takes a free one")
 	p.Root.AddCommand(
 		&cobra.Command{Use: "version", Short: "print the version", Args: cobra.NoArgs, RunE: p.version},
-		p.execCommand(), p.demoCommand(), p.verifyCommand(), p.repairCommand(), p.AttachCommand(),
+		p.execCommand(), p.demoCommand(), p.planCommand(), p.verifyCommand(), p.repairCommand(), p.AttachCommand(),
 	)
 	p.addBench()
 	ctx, cancel := context.WithCancel(context.Background())
