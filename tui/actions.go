@@ -24,9 +24,16 @@ func (s *shared) actOn(a Action) tea.Cmd {
 	case a.Verb == Requeue:
 		return s.act(a)
 	}
-	s.ask(yesNo("Cancel "+a.Tasks.IDs[0]+"?", []string{"It ends now; an executor that runs it is told to stop."}, func() tea.Cmd { return s.act(a) }))
+	title, lines := "Cancel "+a.Tasks.IDs[0]+"?", []string{"It ends now; an executor that runs it is told to stop."}
+	if a.Verb == Drop {
+		title, lines = "Drop "+a.Tasks.IDs[0]+"?", []string{dropMeans}
+	}
+	s.ask(yesNo(clean(title), lines, func() tea.Cmd { return s.act(a) }))
 	return nil
 }
+
+// dropMeans is what a person should know before.
+const dropMeans = "It leaves memory for good and can't be requeued. Its history stays in the journal: apollo11 replay."
 
 // askMany asks about all that match, once they are counted.
 func (s *shared) askMany(a Action, n *view.Changed) {
@@ -45,8 +52,12 @@ func (s *shared) manyDialog(a Action, n int, ids []string) *dialog {
 	}
 	lines = append(lines, "Each is checked again when it is done.")
 	count := ""
-	if a.Verb == Cancel {
+	switch a.Verb {
+	case Cancel:
 		lines = append(lines, "Work under way is lost.")
+		count = strconv.Itoa(n)
+	case Drop:
+		lines = append(lines, strings.Replace(dropMeans, "It leaves", "They leave", 1))
 		count = strconv.Itoa(n)
 	}
 	verb := a.Verb.String()
@@ -83,7 +94,7 @@ func (s *shared) report(a Action, n *view.Changed) {
 		what = a.Name
 	}
 	switch a.Verb {
-	case Requeue, Cancel:
+	case Requeue, Cancel, Drop:
 		s.note(n.Changed < n.Matched, changedText(a.Verb, n))
 	case Pause:
 		s.say("paused %s: nothing new is given out", what)
@@ -99,7 +110,7 @@ func (s *shared) report(a Action, n *view.Changed) {
 }
 
 func changedText(v Verb, n *view.Changed) string {
-	did := map[Verb]string{Requeue: "requeued", Cancel: "cancelled"}[v]
+	did := map[Verb]string{Requeue: "requeued", Cancel: "cancelled", Drop: "dropped"}[v]
 	text := fmt.Sprintf("%d %s", n.Changed, did)
 	if rest := n.Matched - n.Changed; rest > 0 {
 		text += fmt.Sprintf(", %d not", rest)

@@ -16,6 +16,7 @@ const (
 	helpOverlay
 	noticeOverlay
 	detailOverlay
+	explainOverlay
 )
 
 // Verdict is how a person left the console.
@@ -116,6 +117,10 @@ func (m *model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 		cmd = m.takeAnswer(msg)
 	case changedMsg:
 		cmd = m.takeChanged(msg)
+	case formMsg:
+		m.takeForm(msg)
+	case explainedMsg:
+		m.takeExplained(msg)
 	case crashMsg:
 		m.crash, cmd = msg.err, tea.Quit
 	case copiedMsg:
@@ -221,16 +226,34 @@ func (m *model) takeAnswer(msg answer) tea.Cmd {
 
 // takeChanged says what became of an action, or asks on with what was counted.
 func (m *model) takeChanged(msg changedMsg) tea.Cmd {
+	form, _ := m.s.box.(*form)
+	asked := form != nil && form.asked && msg.action.Verb == Edit
 	switch {
+	case msg.err != nil && asked:
+		form.refused(msg.err)
+		return nil
 	case msg.err != nil:
 		m.s.complain(msg.err)
 	case msg.action.Tasks.Count:
 		m.s.askMany(msg.action, msg.changed)
 		return nil
+	case asked:
+		m.s.box = nil
+		m.s.say("%s", form.done())
 	default:
 		m.s.report(msg.action, msg.changed)
 	}
 	return m.poll()
+}
+
+// takeForm opens the form on a task's inputs, unless something else came up.
+func (m *model) takeForm(msg formMsg) {
+	switch {
+	case msg.err != nil:
+		m.s.complain(msg.err)
+	case m.s.box == nil && m.prompt == nil:
+		m.s.ask(newForm(msg.detail))
+	}
 }
 
 // key takes keys as the terminal library read them.

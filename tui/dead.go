@@ -26,6 +26,12 @@ func (d *deadScreen) do(s *shared, in input) (tea.Cmd, bool) {
 	switch in.act {
 	case requeue:
 		return d.tasks.act(s, Requeue), true
+	case edit:
+		return d.tasks.edit(s), true
+	case drop:
+		return d.tasks.act(s, Drop), true
+	case explain:
+		return s.explain(d.tasks.current()), true
 	case copyID:
 		return s.copyTask(&d.tasks), true
 	}

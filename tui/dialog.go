@@ -7,6 +7,14 @@ import (
 	tea "github.com/charmbracelet/bubbletea"
 )
 
+// box is what lies over everything and gets all keys.
+type box interface {
+	// take acts on a key; over is true when the box has no business any more.
+	take(*shared, stroke) (cmd tea.Cmd, over bool)
+	// view is the box drawn, for a screen of w columns and h lines.
+	view(th *theme, w, h int) []string
+}
+
 // dialog asks before something happens. The choice that changes nothing comes
 // first and is the one that enter takes.
 type dialog struct {
@@ -16,18 +24,14 @@ type dialog struct {
 	at      int
 	want    string // to be typed before the last choice counts; empty: nothing
 	typed   string
-	opened  time.Time
 }
 
-// lateKey is how soon after a dialog has opened a key may answer it: what was
+// lateKey is how soon after a box has opened a key may answer it: what was
 // typed before a person can have read it is no answer.
 const lateKey = 150 * time.Millisecond
 
-// ask opens a dialog.
-func (s *shared) ask(d *dialog) {
-	d.opened = s.clock()
-	s.dialog = d
-}
+// ask opens a box.
+func (s *shared) ask(b box) { s.box, s.boxed = b, s.clock() }
 
 // choice is one way out of a dialog.
 type choice struct {
@@ -51,9 +55,8 @@ func many(title string, lines []string, count string, then func() tea.Cmd) *dial
 	return d
 }
 
-// take acts on a key; over is true when the dialog is answered. A burst answers
-// nothing.
-func (d *dialog) take(k stroke) (cmd tea.Cmd, over bool) {
+// take implements box. A burst answers nothing.
+func (d *dialog) take(_ *shared, k stroke) (cmd tea.Cmd, over bool) {
 	if k.burst && d.want == "" {
 		return nil, false
 	}
@@ -101,8 +104,8 @@ func (d *dialog) choose(i int) (tea.Cmd, bool) {
 	return c.then(), true
 }
 
-// view is the dialog as a box.
-func (d *dialog) view(th *theme, w int) []string {
+// view implements box.
+func (d *dialog) view(th *theme, w, _ int) []string {
 	inner := min(64, w-4)
 	var body []string
 	for _, line := range d.lines {

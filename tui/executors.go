@@ -106,6 +106,12 @@ func (x *executorsScreen) do(s *shared, in input) (tea.Cmd, bool) {
 		default:
 			x.pinned, x.task = at.Task, nil
 		}
+	case explain:
+		id := ""
+		if at != nil {
+			id = at.Task
+		}
+		return s.explain(id), true
 	case copyID:
 		if at != nil {
 			return s.copy(at.ID), true

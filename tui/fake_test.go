@@ -34,6 +34,7 @@ type fake struct {
 	keys   []view.Key
 	events []view.Event
 	did    []Action
+	refuse error    // of Do
 	asked  []string // what was read, one line each
 	broken error
 }
@@ -84,6 +85,7 @@ func (f *fake) Tasks(_ context.Context, q view.Query) (*view.Page, error) {
 
 func (f *fake) Task(_ context.Context, id string) (*view.Detail, error) {
 	if d, ok := f.detail[id]; ok {
+		d.Inputs, d.Attempts = slices.Clone(d.Inputs), slices.Clone(d.Attempts)
 		return &d, nil
 	}
 	for _, t := range f.tasks {
@@ -92,6 +94,17 @@ func (f *fake) Task(_ context.Context, id string) (*view.Detail, error) {
 		}
 	}
 	return nil, cmp.Or(f.broken, errors.New("not found: task "+id))
+}
+
+// Explain has something to say of every task there is.
+func (f *fake) Explain(ctx context.Context, id string) (*view.Explanation, error) {
+	d, err := f.Task(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	x := &view.Explanation{ID: d.ID, State: d.State, Lines: []string{"it is " + d.State + " because the fake says so", d.Error}}
+	x.Hints = []string{"apollo11 logs " + d.ID}
+	return x, f.ask("explain %s", id)
 }
 
 func (f *fake) Keys(_ context.Context, q view.KeyQuery) (*view.KeyPage, error) {
@@ -123,6 +136,9 @@ func (f *fake) Do(_ context.Context, a Action) (*view.Changed, error) {
 	}
 	f.did = append(f.did, a)
 	n := &view.Changed{}
+	if f.refuse != nil {
+		return nil, f.refuse
+	}
 	if a.Verb == DebugOn || a.Verb == DebugOff {
 		f.over.Status.Debug = a.Verb == DebugOn
 	}
@@ -145,7 +161,10 @@ func (f *fake) Do(_ context.Context, a Action) (*view.Changed, error) {
 				continue
 			}
 			n.Changed++
-			t.State = map[Verb]string{Requeue: "queued", Cancel: "cancelled"}[a.Verb]
+			if a.Verb == Edit && t.State != "dead" {
+				continue
+			}
+			t.State = map[Verb]string{Requeue: "queued", Edit: "queued", Cancel: "cancelled", Drop: "gone"}[a.Verb]
 		}
 	}
 	f.over.Status.Seq++
@@ -270,7 +289,8 @@ func (r *rig) poll() {
 
 var special = map[string]tea.KeyType{
 	"enter": tea.KeyEnter, "tab": tea.KeyTab, "up": tea.KeyUp, "down": tea.KeyDown, "pgdown": tea.KeyPgDown, "left": tea.KeyLeft,
-	"backspace": tea.KeyBackspace, "ctrl+c": tea.KeyCtrlC, "ctrl+z": tea.KeyCtrlZ, "space": tea.KeySpace,
+	"backspace": tea.KeyBackspace, "right": tea.KeyRight, "home": tea.KeyHome, "end": tea.KeyEnd, "delete": tea.KeyDelete,
+	"ctrl+x": tea.KeyCtrlX, "ctrl+u": tea.KeyCtrlU, "ctrl+e": tea.KeyCtrlE, "ctrl+c": tea.KeyCtrlC, "ctrl+z": tea.KeyCtrlZ, "space": tea.KeySpace,
 }
 
 // press presses keys as a person does: one after the other. A key of several

@@ -113,12 +113,13 @@ func TestDebug(t *testing.T) {
 
 func TestReadOnly(t *testing.T) {
 	r := newRig(t, world(), 80, 24, func(o *Options) { o.ReadOnly = true }).sees("watch")
-	for _, keys := range [][]string{{"4", "r"}, {"3", "c"}, {"2", "p"}, {"1", "p"}, {"d"}, {"4", ":", "requeue", "enter"}} {
+	for _, keys := range [][]string{{"4", "r"}, {"3", "c"}, {"2", "p"}, {"1", "p"}, {"d"}, {"4", "e"}, {"3", "e"}, {"4", "X"}, {"4", ":", "requeue", "enter"}, {"4", ":", "drop", "enter"}} {
 		r.press(keys...).sees("only watches").press("esc")
 	}
-	if _, n := r.last(); n != 0 {
+	if _, n := r.last(); n != 0 || r.m.s.box != nil {
 		t.Fatalf("a console that only watches did %+v", r.f.did)
 	}
+	r.press("4", "i").sees("because the fake says so")
 }
 
 // Keys that come in one piece move, and change nothing (trap 8).

@@ -99,7 +99,7 @@ func TestFramesOfHostileText(t *testing.T) {
 			{"1"}, {"2"}, {"2", "enter"}, {"3", "space"}, {"3", "enter"}, {"3", "v", "j"}, {"4"}, {"4", "enter"}, {"4", "j", "enter"}, {"4", "*", "r"},
 			{"6"}, {"6", "enter"}, {"7"}, {"7", "j", "j", "enter"}, {"8"}, {"8", "enter"}, {"?"}, {"!"}, {"/", "日本"}, {"q"},
 		} {
-			r.m.s.dialog, r.m.prompt, r.m.overlay = nil, nil, noOverlay
+			r.m.s.box, r.m.prompt, r.m.overlay = nil, nil, noOverlay
 			r.press(keys...)
 			for i, w := range widths {
 				for j, h := range heights {

@@ -39,7 +39,10 @@ const (
 	markRange
 	markAll
 	requeue
+	edit
+	drop
 	cancel
+	explain
 	pause
 	debug
 	related
@@ -124,6 +127,8 @@ var registry = []binding{
 	{keys: []string{"v"}, act: markRange, long: "mark from here to the next v", on: []screenID{onQueue, onDead}},
 	{keys: []string{"*"}, act: markAll, short: "all", long: "choose all that match the filter, loaded or not", on: []screenID{onQueue, onDead}},
 	{keys: []string{"r"}, act: requeue, short: "requeue", long: "requeue one, the marked, or all that match", on: []screenID{onDead}, alters: true},
+	{keys: []string{"e"}, act: edit, short: "edit", long: "edit the inputs of one; a dead letter is requeued with them", on: []screenID{onQueue, onDead}, alters: true},
+	{keys: []string{"X"}, act: drop, short: "drop", long: "drop one, the marked, or all that match, for good; the history stays in the journal", on: []screenID{onDead}, alters: true},
 	{keys: []string{"c"}, act: cancel, short: "cancel", long: "cancel one, the marked, or all that match", on: []screenID{onQueue}, alters: true},
 	{keys: []string{"p"}, act: pause, short: "drain", long: "drain the executor", on: []screenID{onExecutors}, alters: true},
 	{keys: []string{"p"}, act: pause, short: "pause", long: "pause or continue dispatch: of the type under the cursor in the types pane, else of everything",
@@ -135,6 +140,8 @@ var registry = []binding{
 	{keys: []string{"."}, act: stepOn, long: "a record on", on: []screenID{onTimeline}},
 	{keys: []string{"L"}, act: live, short: "live", long: "follow what happens", on: []screenID{onTimeline, onLog}},
 	{keys: []string{"J"}, act: related, short: "task", long: "the task that belongs to it", on: []screenID{onExecutors, onTimeline, onState}},
+	{keys: []string{"i"}, act: explain, short: "explain", long: "explain why the task stands where it does, and what can be done",
+		on: []screenID{onExecutors, onQueue, onDead, onTimeline, onState}},
 	{keys: []string{"y"}, act: copyID, long: "copy the id to the clipboard", on: []screenID{onExecutors, onQueue, onDead, onTimeline, onState}},
 	{keys: []string{"t"}, act: timeFormat, long: "times as the clock has them, or as ages"},
 	{keys: []string{"T"}, act: nextTheme, long: "the next theme: dark, light, mono, colour-blind"},
@@ -148,11 +155,8 @@ var registry = []binding{
 	{keys: []string{"<", ">"}, act: later, why: "the columns have one order; s and S sort where a list can be sorted"},
 	{keys: []string{"D"}, act: later, why: "comparing two runs comes with missions, in a later version"},
 	{keys: []string{"n", "N"}, act: later, why: "a filter leaves only what matches: j and k go through it"},
-	{keys: []string{"e"}, act: later, why: "editing inputs comes with a later version; r requeues with the same ones"},
-	{keys: []string{"X"}, act: later, why: "a dead letter can't be dropped in this version: it leaves memory by retention"},
 	{keys: []string{"m", "R", "f", "F"}, act: later, why: "this version has no missions to start, resume, freeze or follow"},
-	{keys: []string{"i"}, act: later, why: "explaining comes with a later version; enter shows all that is known"},
-	{keys: []string{"u"}, act: later, why: "there is no undo in this version; a requeued task can be cancelled (c) in the queue"},
+	{keys: []string{"u"}, act: later, why: "nothing is taken back: what happened is in the journal. A requeued task that should not run is cancelled: 3, c"},
 	{keys: []string{"ctrl+z", "ctrl+a", "ctrl+b", "~"}, act: later, why: "left to your terminal and its multiplexer"},
 }
 

@@ -48,7 +48,7 @@ func TestRegistry(t *testing.T) {
 // Each key that changes something is bound as such: the guard against bursts and
 // in a console that only watches hangs on it.
 func TestKeysThatAlter(t *testing.T) {
-	for _, key := range []string{"r", "c", "p", "d"} {
+	for _, key := range []string{"r", "e", "X", "c", "p", "d"} {
 		r := newRig(t, world(), 80, 24)
 		for at := onMission; at < screens; at++ {
 			if b, _ := bound(at, key); b != nil && !b.alters {
@@ -73,7 +73,7 @@ func TestKeysThatAlter(t *testing.T) {
 
 func TestWhyNot(t *testing.T) {
 	for _, c := range []struct{ screen, key, why string }{
-		{"1", "5", "no missions here"}, {"4", "X", "dead letter can't be dropped"}, {"2", "r", "r works on: dead"}, {"1", "W", "no key of the console"},
+		{"1", "5", "no missions here"}, {"3", "X", "X works on: dead"}, {"4", "u", "nothing is taken back"}, {"2", "r", "r works on: dead"}, {"1", "W", "no key of the console"},
 		{"6", "space", "like a film"}, {"4", "<", "one order"}, {"6", "<", "no film speeds"}, {"4", "ctrl+z", "left to your terminal"},
 	} {
 		newRig(t, world(), 100, 24).press(c.screen, c.key).sees(c.why)

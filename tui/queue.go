@@ -46,6 +46,10 @@ func (q *queueScreen) do(s *shared, in input) (tea.Cmd, bool) {
 		return s.pause("", s.over.Status.Paused), true
 	case cancel:
 		return q.tasks.act(s, Cancel), true
+	case edit:
+		return q.tasks.edit(s), true
+	case explain:
+		return s.explain(q.tasks.current()), true
 	case copyID:
 		return s.copyTask(&q.tasks), true
 	}

@@ -37,8 +37,8 @@ func (m *model) lines() []string {
 	if h := m.stripHeight(); h > 0 {
 		body = append(body, block(m.s.strip.strip(m.s, m.w, h), m.w, h)...)
 	}
-	if d := m.s.dialog; d != nil {
-		body = over(body, d.view(m.s.theme, m.w), m.w)
+	if b := m.s.box; b != nil {
+		body = over(body, b.view(m.s.theme, m.w, len(body)), m.w)
 	}
 	out := make([]string, 0, m.h)
 	out = append(out, m.header())
@@ -82,6 +82,8 @@ func (m *model) body(h int) []string {
 		return m.text(helpLines(m.at), m.w, h)
 	case noticeOverlay:
 		return m.text(m.noticeLines(), m.w, h)
+	case explainOverlay:
+		return m.text(m.s.why.lines(m.s, m.w-2), m.w, h)
 	case detailOverlay:
 		if lines := m.screens[m.at].detail(m.s, m.w-1); lines != nil {
 			return m.text(lines, m.w, h)
@@ -186,6 +188,9 @@ func (m *model) bottom() string {
 			}
 			return m.s.theme.paint(tone, fit(" "+last.text, m.w))
 		}
+	}
+	if m.s.box != nil {
+		return strings.Repeat(" ", m.w) // the keys of the screen do not count now
 	}
 	return m.s.theme.paint(dim, fit(" "+hints(m.at, m.w-1), m.w))
 }

@@ -10,14 +10,14 @@ import (
 
 // stroke gives one key to who is in front: a dialog, a prompt, the screen.
 func (m *model) stroke(k stroke) tea.Cmd {
-	if d := m.s.dialog; d != nil {
-		if m.s.clock().Sub(d.opened) < lateKey {
+	if b := m.s.box; b != nil {
+		if m.s.clock().Sub(m.s.boxed) < lateKey {
 			m.s.say("%s came before the question could be read: press it again", clean(k.key))
 			return nil
 		}
-		cmd, over := d.take(k)
-		if over && m.s.dialog == d {
-			m.s.dialog = nil
+		cmd, over := b.take(m.s, k)
+		if over && m.s.box == b {
+			m.s.box = nil
 		}
 		return cmd
 	}
@@ -135,7 +135,7 @@ func (m *model) goTo(to screenID) tea.Cmd {
 	if m.screens[to] == nil {
 		return nil // its place is kept; its key says why there is nothing
 	}
-	m.overlay, m.scroll, m.focus = noOverlay, 0, false
+	m.overlay, m.scroll, m.focus, m.s.why = noOverlay, 0, false, explaining{}
 	if to != m.at {
 		m.before, m.at = m.at, to
 	}
@@ -152,7 +152,7 @@ func (m *model) toggle(o overlay) {
 // back closes what is in front; with nothing there it takes the filter away.
 func (m *model) back() tea.Cmd {
 	if m.overlay != noOverlay || m.focus {
-		m.overlay, m.focus, m.scroll = noOverlay, false, 0
+		m.overlay, m.focus, m.scroll, m.s.why = noOverlay, false, 0, explaining{}
 		return nil
 	}
 	return m.toScreen(input{act: back})

@@ -25,7 +25,9 @@ type shared struct {
 	pulse   pulse
 	ages    bool // times as ages
 	notices []notice
-	dialog  *dialog        // asked of the person; nil: none
+	box     box            // over everything; nil: none
+	boxed   time.Time      // when it was opened
+	why     explaining     // what the explain overlay shows
 	strip   *missionScreen // the last records, for all screens
 	split   bool           // there is room for details beside lists
 }

@@ -3,17 +3,24 @@ package tui
 import (
 	"context"
 
+	"apollo11/engine/task"
 	"apollo11/engine/view"
 )
 
 // Source is what the console asks. A call may wait; it is made by a command,
 // never by Update or View, several at once.
 type Source interface {
+	TaskSource
 	Overview(context.Context) (*view.Overview, error)
-	Tasks(context.Context, view.Query) (*view.Page, error)
-	Task(ctx context.Context, id string) (*view.Detail, error)
 	Keys(context.Context, view.KeyQuery) (*view.KeyPage, error)
 	Timeline(context.Context, view.EventQuery) (*view.EventPage, error)
+}
+
+// TaskSource is what the console asks about tasks, and wants done.
+type TaskSource interface {
+	Tasks(context.Context, view.Query) (*view.Page, error)
+	Task(ctx context.Context, id string) (*view.Detail, error)
+	Explain(ctx context.Context, id string) (*view.Explanation, error)
 	Do(context.Context, Action) (*view.Changed, error)
 }
 
@@ -24,6 +31,8 @@ type Verb uint8
 const (
 	Requeue  Verb = iota + 1 // Tasks
 	Cancel                   // Tasks, with Reason
+	Drop                     // Tasks, with Reason
+	Edit                     // the one task of Tasks: Set and Unset
 	Pause                    // Name is a type; empty: everything
 	Continue                 // likewise
 	Drain                    // Name is an executor
@@ -31,7 +40,7 @@ const (
 	DebugOff
 )
 
-var verbNames = [...]string{"nothing", "requeue", "cancel", "pause", "continue", "drain", "debug on", "debug off"}
+var verbNames = [...]string{"nothing", "requeue", "cancel", "drop", "edit", "pause", "continue", "drain", "debug on", "debug off"}
 
 func (v Verb) String() string {
 	if int(v) < len(verbNames) {
@@ -47,4 +56,6 @@ type Action struct {
 	Name   string
 	Tasks  view.Selection
 	Reason string
+	Set    task.Values // inputs
+	Unset  []string    // names of inputs
 }

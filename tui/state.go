@@ -100,6 +100,12 @@ func (x *stateScreen) do(s *shared, in input) (tea.Cmd, bool) {
 			break
 		}
 		x.pinned, x.task = at.Task, nil
+	case explain:
+		id := ""
+		if at != nil {
+			id = at.Task
+		}
+		return s.explain(id), true
 	case copyID:
 		if at != nil {
 			return s.copy(at.Key), true

@@ -227,6 +227,14 @@ func (l *taskList) act(s *shared, v Verb) tea.Cmd {
 	return s.actOn(Action{Verb: v, Tasks: sel, Reason: "from the console"})
 }
 
+// current is the id of the task under the cursor; empty: there is none.
+func (l *taskList) current() string {
+	if at := l.list.at(); at != nil {
+		return at.ID
+	}
+	return ""
+}
+
 // details of the task under the cursor; what the row says, until more is known.
 func (l *taskList) detail(s *shared, w int) []string {
 	at := l.list.at()

@@ -37,10 +37,10 @@ func (p *Program) Console(ctx context.Context, c Console) (tui.Verdict, error) {
 	if err := a.out.Flush(); err != nil {
 		return tui.Left, err
 	}
-	dial := a.dial
+	dial := a.dialAs
 	if c.Addr != "" {
-		dial = func(ctx context.Context) (*wire.Client, error) {
-			return wire.Dial(ctx, c.Addr, wire.ClientOptions{Token: c.Token, Actor: a.Actor, Build: a.Build})
+		dial = func(ctx context.Context, quiet bool) (*wire.Client, error) {
+			return wire.Dial(ctx, c.Addr, wire.ClientOptions{Token: c.Token, Actor: a.Actor, Build: a.Build, Quiet: quiet})
 		}
 	}
 	source := newConsoleSource(dial, a.Now)
@@ -90,7 +90,8 @@ func (p *Program) attach(ctx context.Context, readOnly bool) error {
 
 // consoleSource is a tui.Source over the wire: one connection for what is read,
 // one for what is changed, so that a bulk command holds up no screen. A
-// connection that breaks is dialled anew by the next call.
+// connection that breaks is dialled anew by the next call. What is read again
+// and again is kept out of the controller's log of every message.
 type consoleSource struct {
 	reads, acts link
 	now         func() time.Time
@@ -99,9 +100,15 @@ type consoleSource struct {
 	rate rate
 }
 
-func newConsoleSource(dial func(context.Context) (*wire.Client, error), now func() time.Time) *consoleSource {
-	return &consoleSource{reads: newLink(dial), acts: newLink(dial), now: now}
+func newConsoleSource(dial dialer, now func() time.Time) *consoleSource {
+	as := func(quiet bool) func(context.Context) (*wire.Client, error) {
+		return func(ctx context.Context) (*wire.Client, error) { return dial(ctx, quiet) }
+	}
+	return &consoleSource{reads: newLink(as(true)), acts: newLink(as(false)), now: now}
 }
+
+// dialer makes a connection; quiet: what it reads is not to be logged.
+type dialer func(ctx context.Context, quiet bool) (*wire.Client, error)
 
 func (s *consoleSource) close() {
 	s.reads.close()
@@ -201,6 +208,11 @@ func (s *consoleSource) Task(ctx context.Context, id string) (*view.Detail, erro
 	return over(ctx, &s.reads, func(c *wire.Client) (*view.Detail, error) { return c.Task(ctx, id) })
 }
 
+// Explain implements tui.Source.
+func (s *consoleSource) Explain(ctx context.Context, id string) (*view.Explanation, error) {
+	return over(ctx, &s.reads, func(c *wire.Client) (*view.Explanation, error) { return c.Explain(ctx, id) })
+}
+
 // Keys implements tui.Source.
 func (s *consoleSource) Keys(ctx context.Context, q view.KeyQuery) (*view.KeyPage, error) {
 	return over(ctx, &s.reads, func(c *wire.Client) (*view.KeyPage, error) { return c.Keys(ctx, q) })
@@ -219,6 +231,14 @@ func (s *consoleSource) Do(ctx context.Context, act tui.Action) (*view.Changed, 
 			return c.Requeue(ctx, act.Tasks)
 		case tui.Cancel:
 			return c.Cancel(ctx, act.Tasks, act.Reason)
+		case tui.Drop:
+			return c.Drop(ctx, act.Tasks, act.Reason)
+		case tui.Edit:
+			if len(act.Tasks.IDs) != 1 {
+				return nil, fmt.Errorf("%d tasks to edit, want one", len(act.Tasks.IDs))
+			}
+			_, err := c.Edit(ctx, wire.Edit{ID: act.Tasks.IDs[0], Set: act.Set, Unset: act.Unset})
+			return nil, err
 		case tui.Pause, tui.Continue:
 			return nil, c.Pause(ctx, act.Name, act.Verb == tui.Pause)
 		case tui.Drain:

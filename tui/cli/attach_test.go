@@ -4,6 +4,9 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"net"
+	"os"
+	"path/filepath"
 	"reflect"
 	"slices"
 	"strings"
@@ -19,7 +22,7 @@ import (
 func newTestSource(t *testing.T, f *fake) *consoleSource {
 	t.Helper()
 	now := noon
-	s := newConsoleSource(func(ctx context.Context) (*wire.Client, error) {
+	s := newConsoleSource(func(ctx context.Context, _ bool) (*wire.Client, error) {
 		return wire.Dial(ctx, f.addr, wire.ClientOptions{Actor: "me@here"})
 	}, func() time.Time { now = now.Add(time.Second); return now })
 	t.Cleanup(s.close)
@@ -78,6 +81,9 @@ func TestConsoleDoes(t *testing.T) {
 		{tui.Action{Verb: tui.Requeue, Tasks: view.Selection{All: true, Count: true, Query: view.Query{States: []task.State{task.Dead}, Error: "x"}}},
 			"requeue ids=[] all=true count=true states=[dead] type= error=x reason="},
 		{tui.Action{Verb: tui.Cancel, Tasks: view.Selection{IDs: []string{"t-1"}}, Reason: "why"}, "cancel ids=[t-1] all=false count=false states=[] type= error= reason=why"},
+		{tui.Action{Verb: tui.Drop, Tasks: view.Selection{IDs: []string{"t-1"}}, Reason: "why"}, "drop ids=[t-1] all=false count=false states=[] type= error= reason=why"},
+		{tui.Action{Verb: tui.Edit, Tasks: view.Selection{IDs: []string{"t-7"}}, Set: task.Values{{Name: "n", Value: "2"}}, Unset: []string{"url"}},
+			"edit {ID:t-7 Set:[{Name:n Value:2}] Unset:[url]}"},
 		{tui.Action{Verb: tui.Pause, Name: "count"}, `pause "count" true`},
 		{tui.Action{Verb: tui.Continue}, `pause "" false`},
 		{tui.Action{Verb: tui.Drain, Name: "left"}, "drain left"},
@@ -88,7 +94,7 @@ func TestConsoleDoes(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if bulk := c.act.Verb == tui.Requeue || c.act.Verb == tui.Cancel; bulk && !reflect.DeepEqual(*n, f.changed) {
+		if bulk := len(c.act.Tasks.IDs) > 0 && c.act.Verb != tui.Edit || c.act.Tasks.All; bulk && !reflect.DeepEqual(*n, f.changed) {
 			t.Errorf("%s: %+v", c.asked, n)
 		}
 		f.mu.Lock()
@@ -97,8 +103,36 @@ func TestConsoleDoes(t *testing.T) {
 		}
 		f.mu.Unlock()
 	}
-	if _, err := s.Do(t.Context(), tui.Action{}); err == nil {
-		t.Error("nothing was done, and no error")
+	for _, a := range []tui.Action{{}, {Verb: tui.Edit}, {Verb: tui.Edit, Tasks: view.Selection{IDs: []string{"t-1", "t-2"}}}} {
+		if _, err := s.Do(t.Context(), a); err == nil {
+			t.Errorf("%+v: nothing was done, and no error", a)
+		}
+	}
+}
+
+// What the console reads again and again is kept out of the log of every
+// message; what it does is not.
+func TestConsoleIsQuiet(t *testing.T) {
+	f := newFake(t)
+	f.status = view.Status{Executors: view.Counts{}, Tasks: view.Counts{}}
+	var quiet []bool
+	s := newConsoleSource(func(ctx context.Context, q bool) (*wire.Client, error) {
+		quiet = append(quiet, q)
+		return wire.Dial(ctx, f.addr, wire.ClientOptions{Quiet: q})
+	}, func() time.Time { return noon })
+	defer s.close()
+	if _, err := s.Overview(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	f.explanation = view.Explanation{ID: "t-1"}
+	if _, err := s.Explain(t.Context(), "t-1"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Do(t.Context(), tui.Action{Verb: tui.DebugOff}); err != nil {
+		t.Fatal(err)
+	}
+	if !slices.Equal(quiet, []bool{true, false}) {
+		t.Errorf("dialled quiet %v", quiet)
 	}
 }
 
@@ -154,5 +188,36 @@ func TestAttachWithoutATerminal(t *testing.T) {
 	p.Root.AddCommand(p.AttachCommand())
 	if code := p.Run(t.Context(), []string{"attach", "--addr", f.addr}); code != Usage || !strings.Contains(words.String(), "needs a terminal") {
 		t.Errorf("code %d: %s", code, words.String())
+	}
+}
+
+// The address that a controller left behind when it was killed says what to do,
+// before there is any screen.
+func TestAttachToAStaleAddress(t *testing.T) {
+	gone, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	gone.Close()
+	other := newFake(t)
+	other.id = "other"
+	for addr, want := range map[string]string{gone.Addr().String(): "connection refused", other.addr: "another data folder"} {
+		dir := t.TempDir()
+		if err := os.WriteFile(filepath.Join(dir, "ADDR"), []byte(addr+"\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		var out, words bytes.Buffer
+		p := New(Env{
+			Stdin: strings.NewReader(""), Stdout: &out, Stderr: &words, Now: func() time.Time { return noon }, Actor: "me", Terminal: true, Ask: true,
+			FolderID: func(string) string { return "mine" },
+		})
+		p.Root.AddCommand(p.AttachCommand())
+		code := p.Run(t.Context(), []string{"attach", "--data", dir})
+		if text := words.String(); code != Unreachable || !strings.Contains(text, want) || !strings.Contains(text, "start it: apollo11 --no-tui --data "+dir) {
+			t.Errorf("%s: code %d: %s", want, code, text)
+		}
+		if out.Len() > 0 {
+			t.Errorf("%s: the terminal was given %q", want, out.String())
+		}
 	}
 }

@@ -42,7 +42,10 @@ func (a *app) online(run func(ctx context.Context, c *wire.Client, args []string
 	}
 }
 
-func (a *app) dial(ctx context.Context) (*wire.Client, error) {
+func (a *app) dial(ctx context.Context) (*wire.Client, error) { return a.dialAs(ctx, false) }
+
+// dialAs connects; quiet: what is read is kept out of the log of every message.
+func (a *app) dialAs(ctx context.Context, quiet bool) (*wire.Client, error) {
 	at, err := a.find()
 	if err != nil {
 		return nil, err
@@ -51,7 +54,7 @@ func (a *app) dial(ctx context.Context) (*wire.Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	c, err := wire.Dial(ctx, at.addr, wire.ClientOptions{Token: token, Folder: at.folder, Actor: a.Actor, Build: a.Build})
+	c, err := wire.Dial(ctx, at.addr, wire.ClientOptions{Token: token, Folder: at.folder, Actor: a.Actor, Build: a.Build, Quiet: quiet})
 	if err == nil {
 		return c, nil
 	}

@@ -1,0 +1,116 @@
+package tui
+
+import (
+	"context"
+	"time"
+
+	tea "github.com/charmbracelet/bubbletea"
+
+	"apollo11/engine/task"
+	"apollo11/engine/view"
+)
+
+// explaining is what was asked why, and the answer.
+type explaining struct {
+	id     string // empty: nothing was asked
+	at     time.Time
+	answer *view.Explanation
+}
+
+// explainedMsg is why a task stands where it does.
+type explainedMsg struct {
+	id     string
+	answer *view.Explanation
+	err    error
+}
+
+// explain asks why a task stands where it does; empty: there is none.
+func (s *shared) explain(id string) tea.Cmd {
+	if id == "" {
+		s.say("no task here to explain")
+		return nil
+	}
+	s.why.id = id
+	source := s.source
+	return guarded(func() tea.Msg {
+		ctx, cancel := context.WithTimeout(context.Background(), patience)
+		defer cancel()
+		x, err := source.Explain(ctx, id)
+		if err == nil {
+			cleanTexts(x.Lines)
+			cleanTexts(x.Hints)
+			x.ID, x.State = clean(x.ID), clean(x.State)
+		}
+		return explainedMsg{id, x, err}
+	})
+}
+
+func cleanTexts(list []string) {
+	for i := range list {
+		list[i] = clean(list[i])
+	}
+}
+
+// takeExplained opens the overlay, unless the person has gone elsewhere.
+func (m *model) takeExplained(msg explainedMsg) {
+	switch {
+	case msg.id != m.s.why.id:
+	case msg.err != nil:
+		m.s.complain(msg.err)
+	default:
+		m.s.why.answer, m.s.why.at = msg.answer, m.s.clock()
+		m.overlay, m.scroll = explainOverlay, 0
+	}
+}
+
+// lines are the overlay: what matters most first, then what can be done.
+func (e *explaining) lines(s *shared, w int) []string {
+	f := facts{theme: s.theme, w: w}
+	x := e.answer
+	f.title("why " + x.ID + " stands where it does")
+	f.styled("state", x.State, stateStyle(x.State))
+	f.add("as of", e.at.Format(time.TimeOnly)+", i asks again")
+	f.lines = append(f.lines, "")
+	for _, line := range x.Lines {
+		f.bullet("·", line)
+	}
+	keys := nextKeys(x.State)
+	if keys != "" {
+		f.head("keys")
+		f.bullet(" ", keys)
+	}
+	if len(x.Hints) > 0 {
+		f.head("commands")
+		for _, hint := range x.Hints {
+			f.bullet(" ", hint)
+		}
+	}
+	return f.lines
+}
+
+// bullet adds a text that is wrapped under its own begin.
+func (f *facts) bullet(mark, text string) {
+	for i, part := range wrap(text, max(1, f.w-4)) {
+		lead := "    "
+		if i == 0 {
+			lead = "  " + mark + " "
+		}
+		f.lines = append(f.lines, cut(lead+part, f.w))
+	}
+}
+
+// nextKeys are what a person can do about a task in a state; empty: nothing.
+func nextKeys(state string) string {
+	s, err := task.ParseState(state)
+	switch {
+	case err != nil:
+		return ""
+	case s == task.Dead:
+		return "on 4 dead: r requeues it, e edits its inputs first, X drops it"
+	case s.Terminal():
+		return ""
+	case s.Out():
+		return "on 3 queue: c cancels it"
+	}
+	return "on 3 queue: e edits its inputs, c cancels it"
+}
