@@ -24,6 +24,10 @@ import (
 // final are the exit codes of an executor that starting again does not heal.
 var final = []int{int(cli.Usage), int(cli.Refused)}
 
+// maxInstances bounds the processes of one host: a slip of the finger must not
+// bring it down.
+const maxInstances = 1000
+
 // execFlags are what exec is told.
 type execFlags struct {
 	*program
@@ -55,8 +59,8 @@ func (f *execFlags) run(cmd *cobra.Command, _ []string) error {
 	if err != nil {
 		return err
 	}
-	if f.instances < 1 {
-		return &cli.ExitError{Code: cli.Usage, Err: fmt.Errorf("exec: --instances %d: want at least 1", f.instances)}
+	if f.instances < 1 || f.instances > maxInstances {
+		return &cli.ExitError{Code: cli.Usage, Err: fmt.Errorf("exec: --instances %d: want 1 to %d", f.instances, maxInstances)}
 	}
 	log := slog.New(slog.NewTextHandler(f.Stderr, nil))
 	if f.instances > 1 {

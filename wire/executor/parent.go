@@ -76,7 +76,7 @@ type child struct {
 
 func (c *child) keep(ctx context.Context) error {
 	pause := restartFirst
-	for {
+	for ctx.Err() == nil { // a child that was not started yet stays so
 		settled := time.NewTimer(settledAfter)
 		err := c.once(ctx)
 		long := !settled.Stop()
@@ -96,6 +96,7 @@ func (c *child) keep(ctx context.Context) error {
 		}
 		pause = min(2*pause, restartMost)
 	}
+	return nil
 }
 
 // once runs the child to its end, and tells it to stop when ctx ends.
