@@ -317,7 +317,12 @@ func TestYAMLFaults(t *testing.T) {
 		{u + "    <<: {deps: [b]}", "m.yaml:3:5: a merge (<<): write the entries themselves"},
 		{u + "    ? [a]\n    : b", "m.yaml:3:7: a key is a plain text"},
 		{u + "---\nname: b", "m.yaml:3:1: a second document: a file is one mission"},
-		{"units: [", "m.yaml:1: did not find expected node content"},
+		{"units: [", "m.yaml:1: what begins here is no YAML: did not find expected node content"},
+		{u + "    deps: [b\n  - name: b", "m.yaml:3: what begins here is no YAML: did not find expected ',' or ']'"},
+		{u + "  - name: b: c", "m.yaml:3: what begins here is no YAML: mapping values are not allowed in this context"},
+		{u + "   uses: b", "m.yaml:2: what begins here is no YAML: did not find expected '-' indicator"},
+		{" " + u + "- a", "m.yaml:3: what begins here is no YAML: did not find expected <document start>"},
+		{u + "    when: \"x", "m.yaml:3: what begins here is no YAML: found unexpected end of stream"},
 		{"- a", "m.yaml:1:1: is a list of 1, want a table"},
 		{"x: " + strings.Repeat("[", 17) + strings.Repeat("]", 17) + "\n" + u, "m.yaml:1:20: nests deeper than 16"},
 	}

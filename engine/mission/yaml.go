@@ -19,13 +19,13 @@ func fromYAML(file, text string) (*node, Faults) {
 	if err := decoder.Decode(&document); errors.Is(err, io.EOF) {
 		return &node{form: aTable, at: place{1, 1}}, nil
 	} else if err != nil {
-		return nil, Faults{yamlSyntax(file, err)}
+		return nil, Faults{yamlSyntax(file, text, err)}
 	}
 	y := yamlTree{file: file}
 	if err := decoder.Decode(&more); err == nil {
 		y.fault(&more, "a second document: a file is one mission")
 	} else if !errors.Is(err, io.EOF) {
-		return nil, Faults{yamlSyntax(file, err)}
+		return nil, Faults{yamlSyntax(file, text, err)}
 	}
 	if len(document.Content) == 0 {
 		return nil, Faults{faultAt(file, place{}, "holds nothing")}
@@ -39,14 +39,23 @@ func fromYAML(file, text string) (*node, Faults) {
 
 var yamlLine = regexp.MustCompile(`^(?:yaml: )?line (\d+): `)
 
-func yamlSyntax(file string, err error) Fault {
+// unexpected are the beginnings of problems whose line the library counts from 0.
+var unexpected = regexp.MustCompile(`^did not find expected (<|node|'-'|key|',')`)
+
+// yamlSyntax is a fault of the language. The line is the one on which the thing
+// begins that has no proper end; there is no column to be had.
+func yamlSyntax(file, whole string, err error) Fault {
 	text := err.Error()
 	at := place{}
 	if m := yamlLine.FindStringSubmatch(text); m != nil {
 		at.line, _ = strconv.Atoi(m[1])
 		text = text[len(m[0]):]
 	}
-	return faultAt(file, at, "%s", strings.TrimPrefix(text, "yaml: "))
+	text = strings.TrimPrefix(text, "yaml: ")
+	if at.line == 0 || unexpected.MatchString(text) {
+		at.line = min(at.line+1, strings.Count(whole, "\n")+1)
+	}
+	return faultAt(file, at, "what begins here is no YAML: %s", text)
 }
 
 // yamlTree turns the library's nodes into ours.
