@@ -21,7 +21,7 @@ func TestLogs(t *testing.T) {
 	f.run("logs t", func(e *Env) { e.Terminal = true }).want(t, "one\ttwo\\x1b[2J\n\\xff\\x00 世界\nno newline\n", "", Done)
 	f.run("logs t --json").want(t, `{"attempt":2,"text":"one\ttwo\u001b[2J"}`+"\n"+`{"attempt":2,"text":"\ufffd\u0000 世界"}`+"\n"+`{"attempt":2,"text":"no newline"}`+"\n", "", Done)
 	f.logs[4] = ""
-	f.run("logs t --attempt 4").want(t, "", "t: nothing printed yet\n", Done)
+	f.run("logs t --attempt 4").want(t, "", "t: nothing printed\n", Done)
 	f.run("logs t --attempt 3").want(t, "", "apollo11: logs: t: no output of it\nhint: apollo11 tasks\n", Failed)
 }
 

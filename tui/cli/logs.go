@@ -26,7 +26,7 @@ func (a *app) logsCommand() *cobra.Command {
 				r := logReader{app: a, client: c, task: args[0], follow: follow}
 				err := r.read(ctx, attempt)
 				if err == nil && r.attempt == 0 && !a.json {
-					a.say("%s: nothing printed yet", args[0])
+					a.say("%s: nothing printed", args[0])
 				}
 				if err == nil || stopped(ctx, err) {
 					return r.end()

@@ -75,6 +75,14 @@ func (p *Progress) bar(done int) string {
 	return "[" + strings.Repeat("=", full) + strings.Repeat(" ", width-full) + "] "
 }
 
+// perSecond is a rate, to three digits below a hundred.
+func perSecond(each float64) string {
+	if each < 100 {
+		return fmt.Sprintf("%.3g/s", each)
+	}
+	return fmt.Sprintf("%.0f/s", each)
+}
+
 func (p *Progress) line(done int, now time.Time) string {
 	text := fmt.Sprintf("%d %s", done, p.did)
 	if p.total > 0 {
@@ -84,7 +92,7 @@ func (p *Progress) line(done int, now time.Time) string {
 	if done == 0 || passed <= 0 {
 		return text
 	}
-	text += fmt.Sprintf(", %.4g/s", float64(done)/passed.Seconds())
+	text += ", " + perSecond(float64(done)/passed.Seconds())
 	if left := p.total - done; left > 0 {
 		text += ", " + span(time.Duration(float64(passed)/float64(done)*float64(left))) + " left"
 	}

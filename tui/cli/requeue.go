@@ -161,7 +161,7 @@ func (b *bulk) typed() string {
 		{"type", b.filter.typ}, {"state", b.filter.state}, {"error", b.filter.error}, {"reason", b.reason},
 	} {
 		if flag.value != "" {
-			out += " --" + flag.name + " " + quoted(flag.value)
+			out += " --" + flag.name + " " + Quoted(flag.value)
 		}
 	}
 	if b.filter.older > 0 {
@@ -173,8 +173,8 @@ func (b *bulk) typed() string {
 	return out + " --yes"
 }
 
-// quoted is a word as a shell takes it.
-func quoted(word string) string {
+// Quoted is a word as a shell takes it.
+func Quoted(word string) string {
 	plain := func(r rune) bool {
 		return r < utf8.RuneSelf && (unicode.IsLetter(r) || unicode.IsDigit(r) || strings.ContainsRune("_-.,:/=+", r))
 	}

@@ -183,6 +183,9 @@ func flagError(cmd *cobra.Command, err error) error {
 			hint = cmd.CommandPath() + " --" + best
 		}
 	}
+	if !cmd.HasParent() {
+		return usage(hint, "%w", err) // the program's name is said already
+	}
 	return usage(hint, "%s: %w", cmd.Name(), err)
 }
 

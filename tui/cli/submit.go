@@ -8,6 +8,7 @@ import (
 	"os"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 
@@ -113,6 +114,8 @@ func (a *app) common(s *submission, cmd *cobra.Command, spec *task.Spec) (err er
 		return usage("", "submit: --retries %d: want 0 to 1000", s.retries)
 	case cmd.Flags().Changed("timeout") && s.timeout <= 0:
 		return usage("", "submit: --timeout %s: want more than nothing", s.timeout)
+	case cmd.Flags().Changed("id") && s.id == "", cmd.Flags().Changed("key") && s.key == "":
+		return usage("", "submit: --id and --key must not be empty: the work would have no name, and be done twice")
 	case s.count < 1 || s.count > maxCount:
 		return usage("", "submit: --count %d: want 1 to %d", s.count, maxCount)
 	case s.count > 1 && (s.id != "" || s.key != ""):
@@ -171,6 +174,9 @@ func checkSpec(s *task.Spec) error {
 	for _, v := range s.Inputs {
 		if err := checkInput(v.Name); err != nil {
 			return err
+		}
+		if !utf8.ValidString(v.Value) {
+			return fmt.Errorf("input %s: not UTF-8", v.Name)
 		}
 	}
 	if size := s.Inputs.Size(); size > task.MaxBytes {

@@ -1,6 +1,7 @@
 package start
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -88,6 +89,10 @@ func (f *execFlags) options(cmd *cobra.Command, c *config.Config) (executor.Opti
 	if tokenFile == "" {
 		tokenFile = c.Auth.ExecutorTokenFile
 	}
+	addr, err := f.address(cmd)
+	if err != nil {
+		return executor.Options{}, err
+	}
 	token, err := cli.ReadToken(tokenFile)
 	if err != nil {
 		return executor.Options{}, err
@@ -102,7 +107,7 @@ func (f *execFlags) options(cmd *cobra.Command, c *config.Config) (executor.Opti
 		}
 	}
 	o := executor.Options{
-		Dial: f.dial(cmd.Flag("addr").Value.String(), c.Data), Token: token, ID: f.name, Units: units, Environ: f.Environ, Build: build(),
+		Dial: f.dial(addr, c.Data), Token: token, ID: f.name, Units: units, Environ: f.Environ, Build: build(),
 		Abort: f.haste,
 		Defaults: unit.Defaults{
 			Retries: c.Unit.Retries, RetryInterval: c.Unit.RetryInterval, Backoff: c.Unit.Backoff, Jitter: c.Unit.Jitter,
@@ -118,14 +123,23 @@ func (f *execFlags) options(cmd *cobra.Command, c *config.Config) (executor.Opti
 	return o, nil
 }
 
-// dial finds the controller anew at each attempt: --addr, APOLLO_ADDR, or the
-// data folder, where a restarted controller says where it is now.
+// address is where the controller is said to be: --addr or APOLLO_ADDR, "" if
+// the data folder is to say it.
+func (f *execFlags) address(cmd *cobra.Command) (string, error) {
+	addr := cmp.Or(cmd.Flag("addr").Value.String(), f.variable("APOLLO_ADDR"))
+	if _, _, err := net.SplitHostPort(addr); err != nil && addr != "" {
+		return "", &cli.ExitError{
+			Code: cli.Usage, Err: fmt.Errorf("exec: controller %s: want host:port", addr), Hint: "apollo11 exec --addr 127.0.0.1:7011",
+		}
+	}
+	return addr, nil
+}
+
+// dial finds the controller anew at each attempt: at addr, or, if that is
+// empty, where the data folder says that it is now.
 func (f *execFlags) dial(addr, data string) func(context.Context) (net.Conn, error) {
 	return func(ctx context.Context) (net.Conn, error) {
 		at := addr
-		if at == "" {
-			at = f.variable("APOLLO_ADDR")
-		}
 		if at == "" {
 			b, err := os.ReadFile(filepath.Join(data, "ADDR"))
 			if err != nil {

@@ -96,14 +96,23 @@ func (p *program) repair(cmd *cobra.Command, args []string) error {
 	if err := tellPlan(out, todo); err != nil {
 		return exit(err)
 	}
-	if err := p.agree(cmd); err != nil {
+	if err := p.agree(cmd, dir); err != nil {
 		return err
 	}
 	if err := snapshot.Repair(dir, todo); err != nil {
 		return exit(fmt.Errorf("repair: %s: %w", dir, err))
 	}
-	_, err = fmt.Fprintf(out, "repaired: records %d to %d are kept; the originals are in %s\n", todo.First, todo.Last, todo.Aside)
+	_, err = fmt.Fprintln(out, repaired(todo))
 	return err
+}
+
+// repaired says what a repair kept: no records, if the image stands alone.
+func repaired(plan snapshot.RepairPlan) string {
+	kept := fmt.Sprintf("records %d to %d are kept", plan.First, plan.Last)
+	if plan.First > plan.Last {
+		kept = fmt.Sprintf("no records are kept, the next is %d", plan.First)
+	}
+	return fmt.Sprintf("repaired: %s; the originals are in %s", kept, plan.Aside)
 }
 
 // tellPlan prints what a repair would do, and every record that it would lose.
@@ -128,11 +137,15 @@ func tellPlan(out io.Writer, plan snapshot.RepairPlan) error {
 }
 
 // agree asks, where there is somebody to ask.
-func (p *program) agree(cmd *cobra.Command) error {
+func (p *program) agree(cmd *cobra.Command, dir string) error {
 	if yes, err := cmd.Flags().GetBool("yes"); err == nil && yes {
 		return nil
 	}
-	no := &cli.ExitError{Code: cli.Failed, Err: fmt.Errorf("repair: nothing was changed"), Hint: "to do it: apollo11 repair --yes"}
+	way := "apollo11 repair " + cli.Quoted(dir) + " --yes"
+	if empty, err := cmd.Flags().GetBool("start-empty"); err == nil && empty {
+		way += " --start-empty"
+	}
+	no := &cli.ExitError{Code: cli.Failed, Err: fmt.Errorf("repair: nothing was changed"), Hint: "to do it: " + way}
 	if !term.IsTerminal(int(p.Stdin.Fd())) {
 		return no
 	}

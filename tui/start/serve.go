@@ -31,6 +31,9 @@ func (p *program) controller(cmd *cobra.Command, _ []string) error {
 	if err != nil {
 		return err
 	}
+	if err := served(&c); err != nil {
+		return err
+	}
 	s := serve{program: p, config: c, file: cmd.Flag("config").Value.String(), words: p.Stdout}
 	if headless(cmd) {
 		return exit(s.run(cmd.Context(), nil))
@@ -103,6 +106,7 @@ func (s *serve) run(ctx context.Context, t tour) error {
 	case err = <-toured:
 		toured <- nil
 	case <-ctx.Done():
+		s.log.Info("stopping: what runs may finish; a second signal ends it at once", "longest", localGrace)
 	}
 	enough()
 	if t != nil {
