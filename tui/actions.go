@@ -103,7 +103,7 @@ func (s *shared) report(a Action, n *view.Changed) {
 	case Drain:
 		s.say("draining %s: it finishes what it runs", what)
 	case DebugOn:
-		s.say("debug is on: every message goes to the log")
+		s.say("debug is on: every message goes to the log, but for what this console reads")
 	case DebugOff:
 		s.say("debug is off")
 	}

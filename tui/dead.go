@@ -1,6 +1,8 @@
 package tui
 
 import (
+	"strings"
+
 	tea "github.com/charmbracelet/bubbletea"
 
 	"apollo11/engine/task"
@@ -38,5 +40,27 @@ func (d *deadScreen) do(s *shared, in input) (tea.Cmd, bool) {
 	return nil, d.tasks.do(s, in)
 }
 
-func (d *deadScreen) view(s *shared, w, h int) []string { return d.tasks.view(s, "dead letters", w, h) }
-func (d *deadScreen) detail(s *shared, w int) []string  { return d.tasks.detail(s, w) }
+func (d *deadScreen) view(s *shared, w, h int) []string {
+	foot := d.foot(s, w, h)
+	return append(d.tasks.view(s, "dead letters", w, h-len(foot)), block(foot, w, len(foot))...)
+}
+
+// foot is the whole error under the cursor and what can be done, where there are
+// no details beside the list.
+func (d *deadScreen) foot(s *shared, w, h int) []string {
+	at := d.tasks.list.at()
+	if s.split || h < 15 || at == nil {
+		return nil
+	}
+	lines := []string{" " + s.theme.paint(strong, at.ID+" ") + s.theme.paint(dim, strings.Repeat("─", max(0, w-width(at.ID)-3)))}
+	text := wrap(failText(at.ErrorClass, at.Error), w-2)
+	for _, part := range text[:min(3, len(text))] {
+		lines = append(lines, " "+s.theme.paint(bad, part))
+	}
+	for len(lines) < 4 {
+		lines = append(lines, "")
+	}
+	return append(lines, " "+s.theme.paint(dim, cut("r requeues it, e edits its inputs first, i says why, X drops it", w-1)))
+}
+
+func (d *deadScreen) detail(s *shared, w int) []string { return d.tasks.detail(s, w) }

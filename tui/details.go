@@ -75,6 +75,7 @@ func taskDetail(s *shared, d *view.Detail, w int) []string {
 	f.title(d.ID + "  " + d.Type)
 	f.styled("state", d.State, stateStyle(d.State))
 	f.styled("error", failText(d.ErrorClass, d.Error), bad)
+	f.add("next", nextKeys(d.State))
 	f.add("attempt", attemptText(d))
 	f.add("executor", d.Executor)
 	f.add("version", versionText(d.Version))
@@ -100,7 +101,10 @@ func attemptText(d *view.Detail) string {
 	if d.Attempts == nil {
 		return number(d.Attempt)
 	}
-	return fmt.Sprintf("%d, %s", d.Attempt, plural(d.Retries, "repeat"))
+	if d.Retries == 0 {
+		return fmt.Sprintf("%d, no repeats allowed", d.Attempt)
+	}
+	return fmt.Sprintf("%d, %s allowed", d.Attempt, plural(d.Retries, "repeat"))
 }
 
 func stateSeen(d *view.Detail) string {

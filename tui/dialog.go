@@ -136,7 +136,7 @@ func boxed(th *theme, title string, lines []string, inner int) []string {
 	if inner < 1 {
 		return nil
 	}
-	title = cut(title, inner)
+	title = cut(title+" ", inner)
 	out := []string{"┌ " + th.paint(heading, title) + strings.Repeat("─", max(0, inner-width(title))) + "┐"}
 	for _, line := range lines {
 		out = append(out, "│ "+fit(line, inner)+"│")

@@ -149,8 +149,8 @@ func (s *shared) wordsOnly(f *filter, text string) {
 }
 
 var executorColumns = []column{
-	{title: " ", wide: 1}, {title: "ID", wide: 18, share: true}, {title: "BEAT", wide: 4}, {title: "STATE", wide: 11},
-	{title: "LOAD", wide: 4, right: true, keep: 5}, {title: "TASK", wide: 12}, {title: "VERSION", wide: 8, right: true, keep: 4},
+	{title: " ", wide: 1}, {title: "ID", wide: 16, share: true}, {title: "BEAT", wide: 4}, {title: "STATE", wide: 11},
+	{title: "LOAD", wide: 4, right: true, keep: 5}, {title: "TASK", wide: 10}, {title: "VERSION", wide: 8, right: true, keep: 4},
 	{title: "DONE", wide: 8, right: true, keep: 3}, {title: "FAILED", wide: 6, right: true, keep: 3}, {title: "BUILD", wide: 12, keep: 1},
 	{title: "NOTE", wide: 20, keep: 2},
 }

@@ -106,11 +106,11 @@ func nextKeys(state string) string {
 	case err != nil:
 		return ""
 	case s == task.Dead:
-		return "on 4 dead: r requeues it, e edits its inputs first, X drops it"
+		return "r requeues it, e edits its inputs first, i says why, X drops it (on 4)"
 	case s.Terminal():
 		return ""
 	case s.Out():
-		return "on 3 queue: c cancels it"
+		return "c cancels it, i says why (on 3)"
 	}
-	return "on 3 queue: e edits its inputs, c cancels it"
+	return "e edits its inputs, c cancels it, i says why (on 3)"
 }

@@ -109,6 +109,13 @@ func TestDebug(t *testing.T) {
 		t.Fatalf("did %+v", a)
 	}
 	r.misses("DEBUG")
+	r.f.over.Status.Debug = true
+	for ms, badge := range map[int64]string{0: "· DEBUG ·", 14*60_000 + 30_000: "· DEBUG 14m ·", 40_000: "· DEBUG <1m ·"} {
+		r.f.over.Status.DebugLeftMS = ms
+		r.f.over.Status.Paused = true
+		r.poll()
+		r.sees(badge)
+	}
 }
 
 func TestReadOnly(t *testing.T) {
@@ -208,7 +215,7 @@ func TestFilters(t *testing.T) {
 func TestTimelineMoves(t *testing.T) {
 	f := world()
 	for i := range 5000 {
-		f.events = append(f.events, view.Event{Seq: int64(41 + i), Time: view.Time{Time: noon.Add(time.Duration(i) * time.Millisecond)}, Kind: "seal"})
+		f.events = append(f.events, view.Event{Seq: int64(41 + i), Time: view.Time{Time: noon.Add(time.Duration(i) * time.Millisecond)}, Kind: "exec.late"})
 	}
 	f.over.Status.Seq = 5040
 	r := newRig(t, f, 100, 24).press("6")
@@ -218,7 +225,7 @@ func TestTimelineMoves(t *testing.T) {
 	if at() != 5040 || !x.live {
 		t.Fatalf("begins at %d, live %v", at(), x.live)
 	}
-	f.events = append(f.events, view.Event{Seq: 5041, Kind: "seal"})
+	f.events = append(f.events, view.Event{Seq: 5041, Kind: "exec.late"})
 	f.over.Status.Seq = 5041
 	r.poll()
 	r.poll()
@@ -276,6 +283,41 @@ func TestTimelineMoves(t *testing.T) {
 	}
 	if len(x.all) > eventWindow {
 		t.Fatalf("%d records kept", len(x.all))
+	}
+}
+
+// What marks quiet is hidden until it is asked for.
+func TestMarksOfQuiet(t *testing.T) {
+	f := world()
+	for i := range f.events {
+		if i%2 == 0 {
+			f.events[i].Kind = "seal"
+		}
+	}
+	r := newRig(t, f, 80, 24).misses("seal").press("6").sees("20 quiet marks hidden, a shows all").misses("words of seal")
+	r.press("a").sees("words of seal").misses("hidden").press("a").misses("words of seal")
+	r.press("/", "seal", "enter").sees("words of seal").misses("hidden").press("esc")
+	r.poll()
+	r.misses("words of seal").press(":", "31", "enter").sees("words of task.start")
+	if at := r.m.screens[onTimeline].(*timelineScreen).list.at(); at.Seq != 32 {
+		t.Errorf("a jump to a hidden record went to %d", at.Seq)
+	}
+}
+
+func TestReadLog(t *testing.T) {
+	for line, want := range map[string][3]string{
+		`time=2026-11-29T12:00:00.5Z level=WARN msg="a \"b\"" task=t-1`: {"13:00:00.500", "WARN", `a "b"  task=t-1`},
+		`time=2026-11-29T12:00:00+00:00 level=INFO msg=ready`:           {"13:00:00.000", "INFO", "ready"},
+		`time=2026-11-29T12:00:00Z msg="\x1b[2J\n"`:                     {"13:00:00.000", "", `\x1b[2J\n`},
+		`time=2026-11-29T12:00:00Z`:                                     {"13:00:00.000", "", ""},
+		`time=yesterday level=INFO msg=x`:                               {"", "", `time=yesterday level=INFO msg=x`},
+		`panic: oh`:                                                     {"", "", `panic: oh`}, ``: {},
+		`time=2026-11-29T12:00:00Z level=INFO msg="torn`: {"13:00:00.000", "INFO", `"torn`},
+	} {
+		at, level, text := readLog(line, noon.Location())
+		if got := [3]string{at, level, text}; got != want {
+			t.Errorf("%s is %q, want %q", line, got, want)
+		}
 	}
 }
 

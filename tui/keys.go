@@ -56,6 +56,7 @@ const (
 	stepBack
 	stepOn
 	live
+	everyRecord
 	later // bound, and does nothing yet: the binding says why
 )
 
@@ -138,6 +139,7 @@ var registry = []binding{
 	{keys: []string{"]"}, act: nextFailure, short: "next failure", long: "the next failure", on: []screenID{onTimeline}},
 	{keys: []string{","}, act: stepBack, long: "a record back", on: []screenID{onTimeline}},
 	{keys: []string{"."}, act: stepOn, long: "a record on", on: []screenID{onTimeline}},
+	{keys: []string{"a"}, act: everyRecord, long: "show all records, those that mark quiet too, or hide them", on: []screenID{onTimeline}},
 	{keys: []string{"L"}, act: live, short: "live", long: "follow what happens", on: []screenID{onTimeline, onLog}},
 	{keys: []string{"J"}, act: related, short: "task", long: "the task that belongs to it", on: []screenID{onExecutors, onTimeline, onState}},
 	{keys: []string{"i"}, act: explain, short: "explain", long: "explain why the task stands where it does, and what can be done",

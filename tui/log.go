@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"time"
 
 	tea "github.com/charmbracelet/bubbletea"
 )
@@ -102,24 +103,50 @@ func (x *logScreen) view(s *shared, w, h int) []string {
 		text += " · debug: every message"
 	}
 	lines := []string{fit(" "+s.theme.paint(strong, text), w)}
-	return append(lines, x.list.view(s.theme, []column{{title: "", wide: 10, share: true}}, w, h-1, logCells)...)
+	return append(lines, x.list.view(s.theme, logColumns, w, h-1, logCells(s.clock().Location()))...)
 }
 
+var logColumns = []column{{title: "TIME", wide: 12}, {title: "WHAT", wide: 20, share: true}}
+
 // logCells shows a line by how grave it is.
-func logCells(l *logLine) []cell {
-	text, tone := l.text, plain
-	switch {
-	case strings.Contains(text, "level=ERROR"):
-		tone = bad
-	case strings.Contains(text, "level=WARN"):
-		tone = warn
-	case strings.Contains(text, "level=DEBUG"):
-		tone = dim
+func logCells(zone *time.Location) func(*logLine) []cell {
+	return func(l *logLine) []cell {
+		at, level, text := readLog(l.text, zone)
+		tone := plain
+		switch level {
+		case "ERROR":
+			tone, text = bad, "error: "+text
+		case "WARN":
+			tone, text = warn, "warning: "+text
+		case "DEBUG":
+			tone = dim
+		}
+		return []cell{{at, dim}, {text, tone}}
 	}
-	if rest, ok := strings.CutPrefix(text, "time="); ok && len(rest) > 20 && rest[10] == 'T' {
-		text = rest[11:] // the day is seldom the question
+}
+
+// readLog takes a line of our log apart; one that is not of it is all text.
+func readLog(line string, zone *time.Location) (at, level, text string) {
+	field := func(rest, name string) (value, after string) {
+		value, ok := strings.CutPrefix(rest, name+"=")
+		if !ok {
+			return "", rest
+		}
+		if quoted, err := strconv.QuotedPrefix(value); err == nil {
+			plain, _ := strconv.Unquote(quoted)
+			return clean(plain), strings.TrimPrefix(value[len(quoted):], " ")
+		}
+		value, after, _ = strings.Cut(value, " ")
+		return value, after
 	}
-	return []cell{{text, tone}}
+	stamp, rest := field(line, "time")
+	when, err := time.Parse(time.RFC3339Nano, stamp)
+	if err != nil {
+		return "", "", line
+	}
+	level, rest = field(rest, "level")
+	text, rest = field(rest, "msg")
+	return when.In(zone).Format("15:04:05.000"), level, strings.TrimSpace(text + "  " + rest)
 }
 
 func (x *logScreen) detail(s *shared, w int) []string {

@@ -3,6 +3,7 @@ package tui
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -32,7 +33,7 @@ func (x *missionScreen) ask(s *shared) request {
 
 func (x *missionScreen) take(_ *shared, body any) {
 	if a, ok := body.(eventsAnswer); ok {
-		x.events, x.asked = a.events, a.asked
+		x.events, x.asked = slices.DeleteFunc(a.events, func(e record) bool { return e.mark() }), a.asked
 	}
 }
 
@@ -71,6 +72,9 @@ func (x *missionScreen) gauges(s *shared, w int) []string {
 	return append(lines, "")
 }
 
+// alwaysCounted are the states whose zero says something too.
+var alwaysCounted = []task.State{task.Queued, task.Running, task.Succeeded, task.Dead}
+
 // counters are the tasks by state, several in a line.
 func counters(s *shared, w int) []string {
 	const wide = 18
@@ -79,6 +83,9 @@ func counters(s *shared, w int) []string {
 	for _, st := range task.States() {
 		n := s.over.Status.Tasks[st.String()]
 		tone := stateStyle(st.String())
+		if n == 0 && !slices.Contains(alwaysCounted, st) {
+			continue
+		}
 		if n == 0 {
 			tone = dim
 		}
@@ -194,18 +201,36 @@ func (x *missionScreen) fleet(s *shared, w, h int) []string {
 		}
 		lines = append(lines, fleetLine(s, &s.over.Executors[i], now, w))
 	}
-	lines = append(lines, "", " "+s.theme.paint(heading, "QUEUES"))
+	return append(append(lines, "", " "+s.theme.paint(heading, "QUEUES")), append(queuesLine(s, w, max(2, h/3)), "")...)
+}
+
+// queuesLine is the queues in which something happens, at most so many, and how
+// many others there are.
+func queuesLine(s *shared, w, most int) (lines []string) {
+	idle, more := 0, 0
 	for i := range s.over.Queues {
 		q := &s.over.Queues[i]
-		if i >= max(2, h/3) {
-			lines = append(lines, fmt.Sprintf(" … and %d more: 3 shows them", len(s.over.Queues)-i))
-			break
+		switch {
+		case q.Queued+q.Out == 0 && !q.Paused:
+			idle++
+			continue
+		case len(lines) == most:
+			more++
+			continue
 		}
 		cells := queueCells(q)
 		line := " " + fit(q.Type, 14) + fitRight(cells[1].text, 6) + " queued" + fitRight(cells[2].text, 5) + " out  " + fit(cells[5].text, 5)
 		lines = append(lines, cut(line+" "+s.theme.paint(cells[6].style, cells[6].text), w))
 	}
-	return append(lines, "")
+	switch {
+	case more > 0:
+		lines = append(lines, fmt.Sprintf(" … and %d more: 3 shows them", more))
+	case len(s.over.Queues) == 0:
+		lines = append(lines, " no work was given yet:  apollo11 submit TYPE name=value")
+	case idle > 0:
+		lines = append(lines, s.theme.paint(dim, " "+plural(idle, "type")+" with nothing to do"))
+	}
+	return lines
 }
 
 // countText is the counts that are not zero.

@@ -5,6 +5,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"apollo11/engine/view"
 )
 
 const (
@@ -157,7 +159,7 @@ func (m *model) status() string {
 	for _, badge := range []struct {
 		on   bool
 		text string
-	}{{st.DiskFull, "DISK FULL"}, {st.Debug, "DEBUG"}, {st.Paused, "PAUSED"}, {st.PausedTypes != "", "PAUSED " + st.PausedTypes}} {
+	}{{st.DiskFull, "DISK FULL"}, {st.Debug, debugBadge(st)}, {st.Paused, "PAUSED"}, {st.PausedTypes != "", "PAUSED " + st.PausedTypes}} {
 		if badge.on {
 			parts = append(parts, badge.text)
 		}
@@ -172,6 +174,14 @@ func (m *model) status() string {
 		return s.theme.paint(bad, line)
 	}
 	return s.theme.paint(bar, line)
+}
+
+// debugBadge says how long debug stays, if it goes off by itself.
+func debugBadge(st *view.Status) string {
+	if st.DebugLeftMS == 0 {
+		return "DEBUG"
+	}
+	return "DEBUG " + ageBucket(time.Duration(st.DebugLeftMS)*time.Millisecond)
 }
 
 // bottom is what is typed, what was said last, or the keys worth knowing.

@@ -140,6 +140,10 @@ func (x *stateScreen) view(s *shared, w, h int) []string {
 		text += fmt.Sprintf(" of %d · filter %s", len(x.all), clean(x.filter.text))
 	}
 	lines := []string{fit(" "+s.theme.paint(strong, text), w)}
+	if len(x.all) == 0 && x.asked > 0 {
+		x.list.height = max(1, h-2)
+		return block(append(lines, " none yet: results of tasks set keys"), w, h)
+	}
 	return append(lines, x.list.view(s.theme, stateColumns, w, h-1, keyCells)...)
 }
 

@@ -2,9 +2,11 @@ package tui
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"time"
 
+	"apollo11/engine/task"
 	"apollo11/engine/view"
 )
 
@@ -53,15 +55,24 @@ func taskCells(s *shared) func(*view.Task) []cell {
 	}
 }
 
+// nothing is what a list without a task says.
+func (l *taskList) nothing() string {
+	switch {
+	case len(l.pages) == 0:
+		return " reading…"
+	case l.filter.text != "":
+		return " none that matches the filter; esc takes it away"
+	case slices.Equal(l.base.States, []task.State{task.Dead}):
+		return " none: nothing has failed for good"
+	}
+	return " none: all work that was given has ended. apollo11 submit TYPE name=value gives more"
+}
+
 func (l *taskList) view(s *shared, what string, w, h int) []string {
 	lines := []string{fit(l.caption(s, what), w)}
 	if len(l.list.rows) == 0 {
-		text := " none"
-		if len(l.pages) == 0 {
-			text = " reading…"
-		}
 		l.list.height = max(1, h-2)
-		return block(append(lines, text), w, h)
+		return block(append(lines, l.nothing()), w, h)
 	}
 	return append(lines, l.list.view(s.theme, taskColumns, w, h-1, taskCells(s))...)
 }

@@ -19,6 +19,8 @@ type timelineScreen struct {
 	all    []record // the window, without the filter
 	filter filter
 	live   bool
+	every  bool  // marks of quiet are shown too
+	marks  int   // how many of them are not
 	first  bool  // the window begins with the oldest record
 	next   int64 // seq after the window; 0: nothing was read yet
 	asked  int64 // seq of the overview before the last answer, +1
@@ -49,6 +51,12 @@ type record struct {
 	words string
 	alarm bool
 }
+
+// markKind is the kind of the records that mark where nothing happened: the
+// journal needs them, a person seldom.
+const markKind = "seal"
+
+func (e *record) mark() bool { return e.Kind == markKind }
 
 func records(list []view.Event, describe func(*view.Event) (string, bool)) []record {
 	out := make([]record, len(list))
@@ -158,14 +166,16 @@ func (x *timelineScreen) takeEvents(s *shared, a eventsAnswer) {
 }
 
 func (x *timelineScreen) refilter() {
-	rows := x.all
-	if x.filter.text != "" {
-		rows = make([]record, 0, len(x.all))
-		for i := range x.all {
-			e := &x.all[i]
-			if x.filter.match(e.Kind + " " + e.Task + " " + e.Exec + " " + e.words) {
-				rows = append(rows, *e)
-			}
+	rows := make([]record, 0, len(x.all))
+	x.marks = 0
+	asked := x.every || slices.Contains(x.filter.words, markKind)
+	for i := range x.all {
+		e := &x.all[i]
+		switch {
+		case e.mark() && !asked:
+			x.marks++
+		case x.filter.text == "" || x.filter.match(e.Kind+" "+e.Task+" "+e.Exec+" "+e.words):
+			rows = append(rows, *e)
 		}
 	}
 	x.list.set(rows)
@@ -217,6 +227,9 @@ func (x *timelineScreen) do(s *shared, in input) (tea.Cmd, bool) {
 		if x.filter.text != "" {
 			x.filter, x.next, x.asked = filter{}, 0, 0
 		}
+	case everyRecord:
+		x.every = !x.every
+		x.refilter()
 	case runPalette:
 		x.goTo(s, in.text)
 	case related:

@@ -7,7 +7,7 @@ import (
 
 var timelineColumns = []column{
 	{title: "RECORD", wide: 8, right: true}, {title: "TIME", wide: 12}, {title: "KIND", wide: 13}, {title: "TASK", wide: 10, keep: 3},
-	{title: "EXECUTOR", wide: 14, keep: 1}, {title: "WHAT", wide: 16, share: true},
+	{title: "EXECUTOR", wide: 14, keep: 1}, {title: "WHAT", wide: 30, share: true},
 }
 
 // eventCells are a record's fields; a failure is marked beside its colour.
@@ -35,6 +35,9 @@ func (x *timelineScreen) view(s *shared, w, h int) []string {
 		text += " · live"
 	} else {
 		text += " · stands still, L follows"
+	}
+	if x.marks > 0 {
+		text += fmt.Sprintf(" · %s hidden, a shows all", plural(x.marks, "quiet mark"))
 	}
 	if x.filter.text != "" {
 		text += " · filter " + clean(x.filter.text)
