@@ -13,41 +13,45 @@ func (r *reader) chain(root *node) *node {
 		r.fault(order.at, "task_order: is %s, want a list of names", order.describe())
 		return nil
 	}
+	tables := make(map[string]*field, len(root.fields))
+	for i := range root.fields {
+		tables[root.fields[i].name] = &root.fields[i]
+	}
 	units := &node{form: aList, at: order.at}
-	out := &node{form: aTable, at: root.at}
-	var names []string
+	names := []string{"task_order", "name"}
+	known := map[string]bool{"task_order": true}
 	for i, e := range order.list {
 		if e.form != aText {
 			r.fault(e.at, "task_order: %s in the list, want a name", e.describe())
 			continue
 		}
-		names = append(names, e.text)
 		deps := &node{form: aList, at: e.at}
 		if i > 0 {
 			deps.list = []*node{{at: e.at, text: order.list[i-1].text}}
 		}
 		unit := &node{form: aTable, at: e.at, fields: []field{{"name", e.at, e}, {"deps", e.at, deps}}}
-		if f := root.get(e.text); f != nil {
-			unit.fields = append(unit.fields, r.settings(*f)...)
+		if f := tables[e.text]; f != nil && !known[e.text] {
+			unit.fields = append(unit.fields, r.settings(f)...)
 		}
 		units.list = append(units.list, unit)
+		names, known[e.text] = append(names, e.text), true
 	}
+	out := &node{form: aTable, at: root.at, fields: []field{{"units", order.at, units}}}
 	for _, f := range root.fields {
 		switch {
-		case f.name == "task_order" || slices.Contains(names, f.name):
+		case known[f.name] || r.full():
 		case f.name == "name":
 			out.fields = append(out.fields, f)
 		default:
-			r.fault(f.at, "%s: stands neither in task_order nor is it known here%s", f.name, meant(f.name, append(names, "name", "task_order")))
+			r.fault(f.at, "%s: stands neither in task_order nor is it known here%s", f.name, meant(f.name, names))
 		}
 	}
-	out.fields = append(out.fields, field{"units", order.at, units})
 	return out
 }
 
 // settings sorts a task's table: what sets the unit, and is offered to it too,
 // and what is an input.
-func (r *reader) settings(f field) []field {
+func (r *reader) settings(f *field) []field {
 	if f.value.form == nothing {
 		return nil
 	}

@@ -51,6 +51,28 @@ type checker struct {
 	types     []string
 	keys      map[string]*Key
 	reads     [][]string // by unit: the state keys it reads
+	depends   dependencies
+}
+
+// dependencies are those of the unit that was asked about last.
+type dependencies struct {
+	unit         int // and 1
+	strong, weak map[string]bool
+}
+
+// of gathers a unit's dependencies, once for all of its references.
+func (d *dependencies) of(m *Mission, i int) *dependencies {
+	if d.unit == i+1 {
+		return d
+	}
+	*d = dependencies{i + 1, make(map[string]bool, len(m.Units[i].Deps)), map[string]bool{}}
+	for _, name := range m.Units[i].Deps {
+		d.strong[name] = true
+	}
+	for _, name := range m.Units[i].Weak {
+		d.weak[name] = true
+	}
+	return d
 }
 
 func newChecker(m *Mission, c Contracts) *checker {
@@ -78,6 +100,9 @@ func newChecker(m *Mission, c Contracts) *checker {
 // at is a fault of a unit's entry, or of an element of it.
 func (k *checker) at(i int, key string, element ...any) func(format string, args ...any) {
 	return func(format string, args ...any) {
+		if k.full() {
+			return
+		}
 		what := "unit " + k.m.Units[i].Name
 		if key != "" {
 			what += ": " + key
@@ -142,6 +167,9 @@ func (k *checker) bind(given task.Values) task.Values {
 }
 
 func (k *checker) unit(i int) {
+	if k.full() {
+		return
+	}
 	u := &k.m.Units[i]
 	if u.Name == paramWord || u.Name == stateWord {
 		k.at(i, "")("references need this word: choose another")
@@ -174,6 +202,9 @@ func (k *checker) upstream(i int, key string, list, other []string) {
 		seen[name] = "deps"
 	}
 	for n, name := range list {
+		if k.full() {
+			return
+		}
 		fault := k.at(i, key, n)
 		switch _, there := k.m.index[name]; {
 		case !there:
@@ -284,7 +315,6 @@ func (k *checker) declare(ref *reference, want task.Kind) string {
 
 // refer finds what a reference of a unit means; the error names the way out.
 func (k *checker) refer(i int, ref *reference) (task.Kind, error) {
-	u := &k.m.Units[i]
 	switch ref.scope {
 	case toParam:
 		if r := rule(k.m.Params, ref.name); r != nil {
@@ -301,7 +331,7 @@ func (k *checker) refer(i int, ref *reference) (task.Kind, error) {
 	if err := k.declared(i, ref.unit); err != nil {
 		return 0, err
 	}
-	if slices.Contains(u.Weak, ref.unit) && !ref.hasDefault {
+	if k.depends.of(k.m, i).weak[ref.unit] && !ref.hasDefault {
 		return 0, fmt.Errorf("%s is weak and may not be there: write ${%s:-VALUE}", ref.unit, ref.path)
 	}
 	return k.output(ref)
@@ -310,13 +340,13 @@ func (k *checker) refer(i int, ref *reference) (task.Kind, error) {
 // declared checks that a unit of which another reads something is among its
 // dependencies: else they are hidden.
 func (k *checker) declared(i int, upstream string) error {
-	u := &k.m.Units[i]
+	u, depends := &k.m.Units[i], k.depends.of(k.m, i)
 	switch {
 	case !k.m.isUnit(upstream):
 		return fmt.Errorf("there is no unit %s in this mission%s", upstream, meant(upstream, append([]string{paramWord, stateWord}, k.names...)))
 	case upstream == u.Name:
 		return fmt.Errorf("a unit cannot read its own outputs")
-	case !slices.Contains(u.Deps, upstream) && !slices.Contains(u.Weak, upstream):
+	case !depends.strong[upstream] && !depends.weak[upstream]:
 		return fmt.Errorf("a hidden dependency: add %s", depsLine(append(slices.Clip(u.Deps), upstream)))
 	}
 	return nil

@@ -2,7 +2,6 @@ package mission
 
 import (
 	"fmt"
-	"slices"
 
 	"apollo11/engine/task"
 )
@@ -48,7 +47,7 @@ func (k *checker) looker(i int) func(*operand) error {
 		switch {
 		case o.status:
 			o.kind, err = task.String, k.declared(i, o.unit)
-		case o.scope == toOutput && slices.Contains(k.m.Units[i].Weak, o.unit):
+		case o.scope == toOutput && k.depends.of(k.m, i).weak[o.unit]:
 			err = fmt.Errorf("%s is weak and may not be there: only %s.status can be asked", o.unit, o.unit)
 		default:
 			o.kind, err = k.refer(i, &o.reference)

@@ -266,6 +266,54 @@ func BenchmarkFinish(b *testing.B) {
 	}
 }
 
+// What a unit costs a mission: what it waited for is counted, its inputs are put
+// together, its condition is asked.
+func BenchmarkUnit(b *testing.B) {
+	for _, n := range []int{10, 5000} {
+		var lines strings.Builder
+		lines.WriteString("params.year = { type = 'int', default = 2012 }\n")
+		for i := range n {
+			fmt.Fprintf(&lines, "[[units]]\nname = 'u%05d'\nuses = 'fetch'\nwhen = 'params.year > 2000'\nwith = { url = 'https://x/${params.year}', n = '${params.year}' }\n", i)
+			if i > 0 {
+				fmt.Fprintf(&lines, "deps = ['u%05d']\n", i-1)
+			}
+		}
+		m := mustParse(b, "m.toml", lines.String())
+		c := contracts(b)
+		params, err := m.Check(c, nil)
+		if err != nil {
+			b.Fatal(err)
+		}
+		conditions, err := m.Conditions(c)
+		if err != nil {
+			b.Fatal(err)
+		}
+		g, err := NewGraph(m)
+		if err != nil {
+			b.Fatal(err)
+		}
+		b.Run(fmt.Sprint(n), func(b *testing.B) {
+			done := 0
+			for b.Loop() {
+				count := g.Countdown()
+				ready := count.Roots(nil)
+				for i := 0; i < len(ready); i++ {
+					u := ready[i]
+					if yes, err := conditions[u].When.Eval(Given(params), nil); err != nil || !yes {
+						b.Fatal(yes, err)
+					}
+					if _, err := m.Inputs(&m.Units[u], &c.Units[0], Given(params)); err != nil {
+						b.Fatal(err)
+					}
+					ready = count.Finish(u, ready)
+				}
+				done += len(ready)
+			}
+			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(done), "ns/unit")
+		})
+	}
+}
+
 func BenchmarkLarge(b *testing.B) {
 	for name, lines := range map[string][]string{"grid100x100": grid(100), "chain5000": chainOf(5000)} {
 		m := missionOf(b, lines...)

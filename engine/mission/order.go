@@ -5,10 +5,12 @@ import "slices"
 // order checks what the dependencies make of the units together.
 func (k *checker) order() {
 	g := &Graph{mission: k.m, parents: make([][]int32, len(k.m.Units))}
+	taken := make([]int, len(k.m.Units)) // by whom last, and 1
 	for i := range k.m.Units {
 		for _, d := range k.m.Units[i].Deps {
-			if p, there := k.m.index[d]; there && p != i && !slices.Contains(g.parents[i], int32(p)) {
+			if p, there := k.m.index[d]; there && p != i && taken[p] != i+1 {
 				g.parents[i] = append(g.parents[i], int32(p))
+				taken[p] = i + 1
 			}
 		}
 	}

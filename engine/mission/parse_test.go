@@ -384,6 +384,45 @@ func TestBounds(t *testing.T) {
 	}
 }
 
+// What is right but unusual, large or all on one line, does not take long either.
+func TestLargeFiles(t *testing.T) {
+	many := func(n int, format string) string {
+		var b strings.Builder
+		for i := range n {
+			fmt.Fprintf(&b, format, i)
+		}
+		return b.String()
+	}
+	c := contracts(t)
+	for name, text := range map[string]string{
+		"m.toml: deps":       "[[units]]\nname='counts'\ndeps = [" + many(90_000, "'u%d',") + "]",
+		"m.toml: same deps":  "[[units]]\nname='counts'\n[[units]]\nname='x'\ndeps = [" + strings.Repeat("'counts',", 90_000) + "]",
+		"m.toml: inputs":     "[[units]]\nname='counts'\nwith = {" + many(70_000, "i%d = 1,") + "x=1}",
+		"m.toml: one text":   "[[units]]\nname='counts'\nwith = {x = '" + strings.Repeat("$${", 43_000) + "'}",
+		"m.toml: references": "[[units]]\nname='plain'\nwith = {text = '" + many(6_000, "${state.k%d:-}") + "'}",
+		"m.toml: a line":     "units = [" + many(15_000, "{name='u%d',uses='counts',deps=['u0']},") + "]",
+		"m.toml: task_order": "task_order = [" + many(18_000, "'t%d',") + "]\n" + many(18_000, "t%d = {a = 1}\n"),
+		"m.toml: unknown":    many(60_000, "k%d = 1\n"),
+		"m.yaml: a line":     "units: [" + many(15_000, "{name: u%d, uses: counts, deps: [u0]},") + "]",
+		"m.yaml: deps":       "units:\n- {name: counts, deps: [" + many(90_000, "u%d,") + "]}",
+		"m.yaml: keys":       many(60_000, "k%d: 1\n"),
+	} {
+		if len(text) > MaxFile {
+			t.Fatalf("%s: %d bytes", name, len(text))
+		}
+		start := time.Now()
+		file, _, _ := strings.Cut(name, ":")
+		if m, err := Parse(file, []byte(text)); err == nil {
+			m.Check(c, nil)
+		}
+		if took := time.Since(start); took > 5*time.Second {
+			t.Errorf("%s: took %v", name, took)
+		} else if testing.Verbose() {
+			t.Logf("%s: %v", name, took)
+		}
+	}
+}
+
 func TestWords(t *testing.T) {
 	for got, want := range map[string]string{
 		Continue.String(): "continue", After.String(): "after", CatchAll.String(): "all", Allow.String(): "allow",

@@ -36,6 +36,9 @@ func (r *reader) fault(at place, format string, args ...any) {
 	r.faults.add(faultAt(r.file, at, format, args...))
 }
 
+// full reports that no more faults are taken.
+func (r *reader) full() bool { return len(r.faults) >= mostFaults }
+
 // add takes one more, up to the bound.
 func (f *Faults) add(one Fault) {
 	if len(*f) < mostFaults {
@@ -78,7 +81,7 @@ func (t *table) wrong(at place, key, format string, args ...any) {
 // finish reports the keys that nobody asked for.
 func (t *table) finish() {
 	for _, f := range t.node.fields {
-		if !slices.Contains(t.known, f.name) {
+		if !slices.Contains(t.known, f.name) && !t.full() {
 			t.wrong(f.at, f.name, "unknown key%s", meant(f.name, t.known))
 		}
 	}
@@ -87,7 +90,8 @@ func (t *table) finish() {
 // meant is the hint to the nearest of what is known.
 func meant(name string, known []string) string {
 	const longest = 64 // what is longer is no slip of the finger
-	if len(name) > longest {
+	const effort = 1 << 18
+	if len(name) > longest || len(name)*len(known) > effort {
 		return ""
 	}
 	if near := task.Nearest(name, known); near != "" {
@@ -184,6 +188,8 @@ func (t *table) values(key string) task.Values {
 			t.wrong(f.at, key, "%s", err)
 		} else if !f.value.plain() {
 			t.wrong(f.value.at, key+"."+f.name, "is %s, want a plain value", f.value.describe())
+		} else if len(f.value.text) > task.MaxBytes {
+			t.wrong(f.value.at, key+"."+f.name, "%d bytes, at most %d are taken", len(f.value.text), task.MaxBytes)
 		} else {
 			list = append(list, task.Value{Name: f.name, Value: f.value.text})
 		}

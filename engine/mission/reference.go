@@ -49,16 +49,23 @@ type piece struct {
 func (p piece) refers() bool { return p.ref != nil }
 
 // pieces takes a text apart; isUnit says which names are units of the mission.
-func pieces(text string, isUnit func(string) bool) ([]piece, error) {
-	var list []piece
-	plain := ""
-	for text != "" {
+func pieces(text string, isUnit func(string) bool) (list []piece, err error) {
+	var plain []byte
+	flush := func() {
+		if len(plain) > 0 {
+			list = append(list, piece{text: string(plain)})
+			plain = plain[:0]
+		}
+	}
+	for {
 		i := strings.Index(text, "${")
 		if i < 0 {
-			break
+			plain = append(plain, text...)
+			flush()
+			return list, nil
 		}
 		if i > 0 && text[i-1] == '$' { // $${ is a plain ${
-			plain += text[:i-1] + "${"
+			plain = append(append(plain, text[:i-1]...), "${"...)
 			text = text[i+2:]
 			continue
 		}
@@ -70,15 +77,10 @@ func pieces(text string, isUnit func(string) bool) ([]piece, error) {
 		if err != nil {
 			return nil, err
 		}
-		if plain += text[:i]; plain != "" {
-			list = append(list, piece{text: plain})
-		}
-		list, plain, text = append(list, piece{ref: ref}), "", rest
+		plain = append(plain, text[:i]...)
+		flush()
+		list, text = append(list, piece{ref: ref}), rest
 	}
-	if plain += text; plain != "" {
-		list = append(list, piece{text: plain})
-	}
-	return list, nil
 }
 
 func parseReference(inner string, isUnit func(string) bool) (*reference, error) {

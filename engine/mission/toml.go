@@ -134,22 +134,46 @@ func formatTime(t time.Time) string {
 // lines finds the line and the column of an offset.
 type lines struct {
 	text   string
-	starts []int
+	starts []int // of the lines
+	runes  []int // characters before each block
 }
 
+// block is a stretch of text over which characters are counted anew, so that
+// the places on a line as long as the file cost no more than others.
+const block = 512
+
 func findLines(text string) lines {
-	starts := []int{0}
+	l := lines{text: text, starts: []int{0}}
+	runes := 0
 	for i := 0; i < len(text); i++ {
+		if i%block == 0 {
+			l.runes = append(l.runes, runes)
+		}
+		if utf8.RuneStart(text[i]) {
+			runes++
+		}
 		if text[i] == '\n' {
-			starts = append(starts, i+1)
+			l.starts = append(l.starts, i+1)
 		}
 	}
-	return lines{text, starts}
+	l.runes = append(l.runes, runes) // for an offset at the end
+	return l
 }
 
 func (l lines) place(offset int) place {
 	i := sort.SearchInts(l.starts, offset+1) - 1
-	return place{i + 1, utf8.RuneCountInString(l.text[l.starts[i]:offset]) + 1}
+	return place{i + 1, l.before(offset) - l.before(l.starts[i]) + 1}
+}
+
+// before is the number of characters before an offset.
+func (l lines) before(offset int) int {
+	n := l.runes[offset/block]
+	for i := offset / block * block; i < offset; i++ {
+		if utf8.RuneStart(l.text[i]) {
+			n++
+		}
+	}
+	return n
 }
 
 // begins is the column of a line's first character that is no blank.

@@ -1,6 +1,7 @@
 package start
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -12,6 +13,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode/utf16"
 
 	"github.com/spf13/cobra"
 
@@ -75,7 +77,7 @@ func (q *planning) run(cmd *cobra.Command, args []string) error {
 	}
 	q.warn()
 	if asJSON, err := cmd.Flags().GetBool("json"); err == nil && asJSON {
-		return json.NewEncoder(cmd.OutOrStdout()).Encode(plan)
+		return plan.encode(cmd.OutOrStdout())
 	}
 	return q.tell(cmd.OutOrStdout(), plan)
 }
@@ -312,6 +314,30 @@ func (q *planning) plan() (*plan, error) {
 	}
 	out.Longest = total.Milliseconds()
 	return out, nil
+}
+
+// encode prints a plan as one line of JSON, in ASCII: what a file says reaches no
+// terminal as it is.
+func (p *plan) encode(w io.Writer) error {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(p); err != nil {
+		return err
+	}
+	var line []byte
+	for _, r := range b.String() {
+		switch high, low := utf16.EncodeRune(r); {
+		case r == '\n' || r >= ' ' && r < 0x7f:
+			line = append(line, byte(r))
+		case r > 0xffff:
+			line = fmt.Appendf(line, `\u%04x\u%04x`, high, low)
+		default:
+			line = fmt.Appendf(line, `\u%04x`, r)
+		}
+	}
+	_, err := w.Write(line)
+	return err
 }
 
 // tell prints a plan for a person.
