@@ -41,9 +41,11 @@ func (r *submitted) apply(s *state) uint32 {
 	i := s.create(r.Task)
 	s.nums++
 	t := s.at(i)
-	t.identity = identity{
-		num: s.nums, submitted: s.wall, notBefore: r.NotBefore, deadline: r.Deadline,
-		spec: s.putSpec(&spec, r.Inputs), typ: s.typ(r.Type), named: r.Named,
+	t.num, t.submitted, t.named = s.nums, s.wall, r.Named
+	t.spec, t.typ = s.putSpec(&spec, r.Inputs), s.typ(r.Type)
+	if r.NotBefore != 0 || r.Deadline != 0 {
+		t = s.own(i)
+		t.notBefore, t.deadline = r.NotBefore, r.Deadline
 	}
 	s.types[t.typ].refs++
 	s.push(&s.all, byNum, i)
@@ -51,7 +53,7 @@ func (r *submitted) apply(s *state) uint32 {
 		s.names.keys[nameKey{r.Type, r.Key}] = r.Task
 	}
 	if r.State == task.Scheduled {
-		t.due = r.NotBefore
+		s.own(i).due = r.NotBefore
 	}
 	s.enter(i, r.State)
 	if r.State == task.Queued {
@@ -63,7 +65,7 @@ func (r *submitted) apply(s *state) uint32 {
 func (r *dispatched) apply(s *state) uint32 {
 	i := s.mustFind(r.Task)
 	x := s.mustExec(r.Exec)
-	t := s.at(i)
+	t := s.own(i)
 	if r.Version <= t.version {
 		panic(brokenRule(fmt.Sprintf("task %s is sent as %s after %s", r.Task, r.Version, t.version)))
 	}
@@ -154,8 +156,11 @@ func (r *enqueued) apply(s *state) uint32 {
 	i := s.mustFind(r.Task)
 	s.enter(i, task.Queued)
 	t := s.at(i)
-	t.due = 0
+	if t.due != 0 {
+		t.due = 0
+	}
 	if r.Fresh {
+		t = s.own(i)
 		if t.deadline <= s.wall {
 			t.deadline = 0 // it passed: who wants the task nevertheless wants it at any time
 		}
@@ -169,7 +174,7 @@ func (r *enqueued) apply(s *state) uint32 {
 
 func (r *ended) apply(s *state) uint32 {
 	i := s.mustFind(r.Task)
-	t := s.at(i)
+	t := s.own(i)
 	if !r.State.Terminal() || r.State == task.Succeeded {
 		panic(brokenRule(fmt.Sprintf("task %s ends %s without a result", r.Task, r.State)))
 	}

@@ -9,7 +9,7 @@ func (m *machine) boot() {
 		m.emit(&configured{Version: m.configVersion + 1, Hash: m.set.ConfigHash, Why: "config"})
 	}
 	m.bootKeys()
-	for i := uint32(1); i < m.made; i++ {
+	for i := uint32(1); i < m.slots.made; i++ {
 		t := m.at(i)
 		switch {
 		case t.num == 0:

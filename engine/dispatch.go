@@ -289,7 +289,7 @@ func (m *machine) mayStart(t *workType) bool {
 // give dispatches the head of a type's queue, or ends it if it can't be sent.
 func (m *machine) give(t *workType, e *executor) {
 	i := t.queue.oldest
-	s, spec := m.at(i), m.specOf(i)
+	s, spec := m.own(i), m.specOf(i)
 	inputs := mustParse(spec.inputs)
 	r := &dispatched{
 		Task: spec.id, Exec: e.id, Version: task.MakeVersion(m.epoch, s.sent+1), Attempt: int(s.attempt) + 1,

@@ -41,7 +41,7 @@ func (m *machine) clearTask(i uint32) {
 	}
 }
 
-func (m *machine) heapOf(t *slot) *deadlines {
+func (m *machine) heapOf(t taskAt) *deadlines {
 	if t.mono {
 		return &m.monoQ
 	}

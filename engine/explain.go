@@ -14,7 +14,7 @@ import (
 type explainer struct {
 	m  *machine
 	i  uint32
-	t  *slot
+	t  taskAt
 	id string
 	view.Explanation
 }

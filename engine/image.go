@@ -78,11 +78,11 @@ func (s *state) step(g *imaging, n int) (done bool) {
 		g.line("late", g.late[0].walk)
 		g.late = g.late[1:]
 	}
-	for ; n > 0 && g.next < s.made; n-- {
+	for ; n > 0 && g.next < s.slots.made; n-- {
 		s.encode(g, g.next)
 		g.next++
 	}
-	return len(g.names) == 0 && len(g.late) == 0 && g.next >= s.made
+	return len(g.names) == 0 && len(g.late) == 0 && g.next >= s.slots.made
 }
 
 // encode adds a slot's lines if the image has a task there that has none yet.
@@ -234,6 +234,7 @@ func (l *ledgerLine) walk(f *fields) {
 // taskLine is a task with what is durable about it, but for the parts.
 type taskLine struct {
 	slot
+	course
 	id, key, typ, exec string
 	retries            int // plus one
 	timeout            time.Duration
@@ -246,7 +247,7 @@ type taskLine struct {
 func (s *state) taskLine(i uint32) taskLine {
 	t, spec := s.at(i), s.specOf(i)
 	l := taskLine{
-		slot: *t, id: spec.id, key: spec.key, typ: s.types[t.typ].name, retries: spec.retries + 1, timeout: spec.timeout,
+		slot: *t.slot, course: *t.course, id: spec.id, key: spec.key, typ: s.types[t.typ].name, retries: spec.retries + 1, timeout: spec.timeout,
 		inputs: mustParse(spec.inputs), filled: spec.filled, work: spec.work,
 	}
 	if t.exec != 0 {

@@ -138,10 +138,12 @@ func (l *taskLine) load(s *loading) error {
 	}
 	i := s.create(l.id)
 	t := s.at(i)
-	chain := t.chain
-	*t = l.slot
-	t.chain, t.exec, t.typ = chain, x, s.typ(l.typ)
+	l.slot.chain, l.slot.typ, l.course.exec = t.chain, s.typ(l.typ), x
+	*t.slot = l.slot
 	t.spec = s.putSpec(&spec, l.inputs)
+	if l.course != (course{}) {
+		*s.own(i).course = l.course
+	}
 	s.types[t.typ].refs++
 	if x != 0 {
 		s.execs[x].refs++
@@ -196,12 +198,12 @@ func (p *part) of(s *loading) (i uint32, err error) {
 }
 
 // store puts the text in its place.
-func (p *part) store(s *loading, at func(*slot) *text) error {
+func (p *part) store(s *loading, at func(*course) *text) error {
 	i, err := p.of(s)
 	if err != nil {
 		return err
 	}
-	to := at(s.at(i))
+	to := at(s.own(i).course)
 	if *to != 0 {
 		return fmt.Errorf("task %s: the part stands twice", p.id)
 	}
@@ -213,14 +215,14 @@ type contextPart struct{ part }
 
 func (p *contextPart) walk(f *fields) { p.read(f, new(pinned).walk) }
 func (p *contextPart) load(s *loading) error {
-	return p.store(s, func(t *slot) *text { return &t.context })
+	return p.store(s, func(c *course) *text { return &c.context })
 }
 
 type resultPart struct{ part }
 
 func (p *resultPart) walk(f *fields) { p.read(f, new(taskResult).walk) }
 func (p *resultPart) load(s *loading) error {
-	return p.store(s, func(t *slot) *text { return &t.result })
+	return p.store(s, func(c *course) *text { return &c.result })
 }
 
 type pastPart struct{ part }
@@ -244,21 +246,21 @@ var errSharedPlace = errors.New("image: two tasks share a place")
 // has by its nature.
 func (s *state) linkAll() error {
 	slots := make([]uint32, 0, s.live)
-	for i := uint32(1); i < s.made; i++ {
-		if s.at(i).num != 0 {
+	for i := uint32(1); i < s.slots.made; i++ {
+		if s.slots.at(i).num != 0 {
 			slots = append(slots, i)
 		}
 	}
 	inOrder := func(rank func(*slot) int64, link func(uint32)) (twice bool) {
-		slices.SortFunc(slots, func(a, b uint32) int { return cmp.Compare(rank(s.at(a)), rank(s.at(b))) })
+		slices.SortFunc(slots, func(a, b uint32) int { return cmp.Compare(rank(s.slots.at(a)), rank(s.slots.at(b))) })
 		for n, i := range slots {
-			twice = twice || n > 0 && rank(s.at(slots[n-1])) == rank(s.at(i))
+			twice = twice || n > 0 && rank(s.slots.at(slots[n-1])) == rank(s.slots.at(i))
 			link(i)
 		}
 		return twice
 	}
 	twice := inOrder(func(t *slot) int64 { return int64(t.num) }, func(i uint32) { s.push(&s.all, byNum, i) })
-	twice = inOrder(func(t *slot) int64 { return int64(t.stamp) }, func(i uint32) { s.push(&s.states[s.at(i).state], byState, i) }) || twice
+	twice = inOrder(func(t *slot) int64 { return int64(t.stamp) }, func(i uint32) { s.push(&s.states[s.slots.at(i).state], byState, i) }) || twice
 	if twice {
 		return errSharedPlace
 	}

@@ -152,7 +152,7 @@ func FuzzLoad(f *testing.F) {
 		}
 		again := reload(t, s)
 		m := newMachine(again, DefaultSettings(), quiet)
-		for i := uint32(1); i < again.made; i++ { // whatever a page shows reads its texts
+		for i := uint32(1); i < again.slots.made; i++ { // whatever a page shows reads its texts
 			if again.at(i).num != 0 {
 				if _, err := m.detail(again.id(i)); err != nil {
 					t.Fatal(err)

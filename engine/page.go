@@ -136,7 +136,7 @@ func (w *walker) resume(cursor string) error {
 	if !ok || err != nil || err2 != nil {
 		return fmt.Errorf("%w: cursor %q", ErrInvalid, task.Printable(cursor))
 	}
-	if uint32(at) < w.m.made && at != 0 {
+	if uint32(at) < w.m.slots.made && at != 0 {
 		there := *w
 		there.i = uint32(at)
 		s := w.m.at(there.i)

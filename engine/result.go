@@ -284,7 +284,7 @@ func (m *machine) toldBefore(i uint32, v task.Version) bool {
 	return slices.ContainsFunc(m.historyOf(i), func(p pastAttempt) bool { return p.Version == v && p.Told })
 }
 
-func lateReason(t *slot, v task.Version) string {
+func lateReason(t taskAt, v task.Version) string {
 	switch {
 	case v == 0 || v > t.version || v == t.version && t.state.Out():
 		return "unknown" // never sent to who says so

@@ -177,6 +177,9 @@ func (w *world) check() {
 	if n := w.m.types[w.m.typ("b")].out; n > 2 {
 		w.fail("%d of type b are out, over the limit", n)
 	}
+	if *w.m.courses.at(0) != (course{}) {
+		w.fail("the course of those that have none was written: %+v", *w.m.courses.at(0))
+	}
 	w.rests()
 	w.reads()
 	if len(w.journal)%64 == 0 {
@@ -186,7 +189,7 @@ func (w *world) check() {
 
 // explains asks about a task, which changes nothing and always says something.
 func (w *world) explains() {
-	i := uint32(len(w.journal)) % w.m.made
+	i := uint32(len(w.journal)) % w.m.slots.made
 	if w.m.at(i).num == 0 {
 		return
 	}

@@ -184,7 +184,7 @@ func (s *state) enter(i uint32, next task.State) {
 	t.stamp, t.entered, t.state = s.stamps, s.wall, next
 	s.push(&s.states[next], byState, i)
 	if next.Terminal() {
-		t.finished = s.wall
+		s.own(i).finished = s.wall
 	}
 }
 

@@ -6,38 +6,42 @@ import (
 	"apollo11/engine/task"
 )
 
-// slot is one task: its durable fields, and the links of the lists it stands
-// in. It holds no pointer, so a million of them cost the collector nothing.
-// Slot 0 is never used: a link of 0 leads nowhere.
+// slot is what every task has: who it is, where it stands, and the links of the
+// lists it stands in. What befalls a task is in its course. A link of 0 leads
+// nowhere.
 type slot struct {
-	identity
-	standing
-	attempts
-	links
-}
-
-// identity is what a task keeps for life.
-type identity struct {
 	num       uint64 // submissions before it, plus one; 0: the slot is free
 	submitted int64
-	notBefore int64
-	deadline  int64
-	spec      text // a taskSpec
-	typ       uint32
-	named     bool
+	stamp     uint64 // when it came into its state: position in that state's list
+	order     int64  // position in its type's queue, or among what its executor holds
+	entered   int64  // wall time it came into its state
+	spec      text   // a taskSpec
+	more      uint32 // its course
+	links
+	typ   uint32
+	state task.State
+	named bool
+	mono  bool // soft: in which deadline heap it is
 }
 
-// standing is where the task is now.
-type standing struct {
-	state   task.State
-	class   task.Class // of the last failure
-	fresh   bool       // its unit is fresh: context keys are held while it is out
-	moved   bool       // one of them has changed since the dispatch
-	stamp   uint64     // when it came into this state: position in that state's list
-	order   int64      // position in its type's queue, or among what its executor holds
-	due     int64      // scheduled, retrying: when it goes on
-	entered int64      // wall time it came into this state
-	exec    uint32     // of the present or last dispatch
+// course is what a task has that did not just come and wait. Course 0 is that of
+// all tasks that have none, and is never written: see own.
+type course struct {
+	attempts
+	notBefore int64
+	deadline  int64
+	due       int64      // scheduled, retrying: when it goes on
+	exec      uint32     // of the present or last dispatch
+	class     task.Class // of the last failure
+	fresh     bool       // its unit is fresh: context keys are held while it is out
+	moved     bool       // one of them has changed since the dispatch
+	long      bool       // soft: of a type that no task may wait behind
+}
+
+// taskAt is a task where it lies in the table.
+type taskAt struct {
+	*slot
+	*course
 }
 
 // attempts is the task's past and present tries.
@@ -61,8 +65,6 @@ type attempts struct {
 type links struct {
 	chain uint32 // next slot of the same id hash
 	heap  uint32 // soft: position in a deadline heap plus one
-	mono  bool   // soft: in which heap
-	long  bool   // soft: of a type that no task may wait behind
 	list  [lists]link
 }
 
@@ -78,10 +80,9 @@ const (
 
 // table is all tasks, found by slot or by id.
 type table struct {
-	chunks  []*[slotChunk]slot
-	made    uint32 // slots ever made, the unused slot 0 included
-	free    []uint32
-	ids     map[uint64]uint32 // id hash: first slot of its chain
+	slots   slab[slot]
+	courses slab[course]
+	ids     map[uint32]uint32 // id hash: first slot of its chain
 	seed    maphash.Seed
 	recent  uint32 // the slot that was found last: a record is of the task just decided upon
 	texts   arena
@@ -91,8 +92,6 @@ type table struct {
 	states  [16]list
 }
 
-const slotChunk = 1024
-
 // list is a doubly linked list of slots.
 type list struct {
 	oldest, newest uint32
@@ -100,14 +99,14 @@ type list struct {
 }
 
 func newTable() table {
-	return table{ids: map[uint64]uint32{}, seed: maphash.MakeSeed(), made: 1, chunks: []*[slotChunk]slot{new([slotChunk]slot)}}
+	return table{ids: map[uint32]uint32{}, seed: maphash.MakeSeed(), slots: newSlab[slot](), courses: newSlab[course]()}
 }
 
 // push adds a slot at the newest end of a list.
 func (t *table) push(l *list, kind int, i uint32) {
-	t.at(i).list[kind] = link{older: l.newest}
+	t.slots.at(i).list[kind] = link{older: l.newest}
 	if l.newest != 0 {
-		t.at(l.newest).list[kind].newer = i
+		t.slots.at(l.newest).list[kind].newer = i
 	} else {
 		l.oldest = i
 	}
@@ -117,9 +116,9 @@ func (t *table) push(l *list, kind int, i uint32) {
 
 // pushFront adds a slot at the oldest end.
 func (t *table) pushFront(l *list, kind int, i uint32) {
-	t.at(i).list[kind] = link{newer: l.oldest}
+	t.slots.at(i).list[kind] = link{newer: l.oldest}
 	if l.oldest != 0 {
-		t.at(l.oldest).list[kind].older = i
+		t.slots.at(l.oldest).list[kind].older = i
 	} else {
 		l.newest = i
 	}
@@ -129,29 +128,40 @@ func (t *table) pushFront(l *list, kind int, i uint32) {
 
 // pull takes a slot out of its list.
 func (t *table) pull(l *list, kind int, i uint32) {
-	at := t.at(i).list[kind]
+	at := t.slots.at(i).list[kind]
 	if at.older != 0 {
-		t.at(at.older).list[kind].newer = at.newer
+		t.slots.at(at.older).list[kind].newer = at.newer
 	} else {
 		l.oldest = at.newer
 	}
 	if at.newer != 0 {
-		t.at(at.newer).list[kind].older = at.older
+		t.slots.at(at.newer).list[kind].older = at.older
 	} else {
 		l.newest = at.older
 	}
-	t.at(i).list[kind] = link{}
+	t.slots.at(i).list[kind] = link{}
 	l.len--
 }
 
-func (t *table) at(i uint32) *slot { return &t.chunks[i/slotChunk][i%slotChunk] }
+func (t *table) at(i uint32) taskAt {
+	s := t.slots.at(i)
+	return taskAt{s, t.courses.at(s.more)}
+}
+
+// own is at for who writes to the task's course.
+func (t *table) own(i uint32) taskAt {
+	if s := t.slots.at(i); s.more == 0 {
+		s.more = t.courses.take()
+	}
+	return t.at(i)
+}
 
 // find is the slot of an id, 0 if there is none.
 func (t *table) find(id string) uint32 {
 	if t.recent != 0 && string(t.idBytes(t.recent)) == id {
 		return t.recent
 	}
-	for i := t.ids[maphash.String(t.seed, id)]; i != 0; i = t.at(i).chain {
+	for i := t.ids[uint32(maphash.String(t.seed, id))]; i != 0; i = t.slots.at(i).chain {
 		if string(t.idBytes(i)) == id {
 			t.recent = i
 			return i
@@ -162,20 +172,9 @@ func (t *table) find(id string) uint32 {
 
 // create takes a free slot for an id.
 func (t *table) create(id string) uint32 {
-	var i uint32
-	if last := len(t.free) - 1; last >= 0 {
-		i = t.free[last]
-		t.free = t.free[:last]
-	} else {
-		i = t.made
-		t.made++
-		if int(i/slotChunk) == len(t.chunks) {
-			t.chunks = append(t.chunks, new([slotChunk]slot))
-		}
-	}
-	hash := maphash.String(t.seed, id)
-	s := t.at(i)
-	s.chain = t.ids[hash]
+	i := t.slots.take()
+	hash := uint32(maphash.String(t.seed, id))
+	t.slots.at(i).chain = t.ids[hash]
 	t.ids[hash] = i
 	t.live++
 	return i
@@ -187,9 +186,9 @@ func (t *table) drop(i uint32) {
 	if t.recent == i {
 		t.recent = 0
 	}
-	hash := maphash.Bytes(t.seed, t.idBytes(i))
+	hash := uint32(maphash.Bytes(t.seed, t.idBytes(i)))
 	if first := t.ids[hash]; first != i {
-		for p := t.at(first); ; p = t.at(p.chain) {
+		for p := t.slots.at(first); ; p = t.slots.at(p.chain) {
 			if p.chain == i {
 				p.chain = s.chain
 				break
@@ -203,8 +202,10 @@ func (t *table) drop(i uint32) {
 	for _, held := range []text{s.spec, s.context, s.result, s.history} {
 		t.texts.drop(held)
 	}
-	*s = slot{}
-	t.free = append(t.free, i)
+	if s.more != 0 {
+		t.courses.drop(s.more)
+	}
+	t.slots.drop(i)
 	t.live--
 }
 
