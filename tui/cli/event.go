@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -55,7 +56,7 @@ var tellers = map[string]func(*teller) style{
 	"image":         func(t *teller) style { t.add("image of record %s", t.take("seq")); return dim },
 	"task.submit":   tellSubmit,
 	"task.start":    tellStart,
-	"task.running":  func(t *teller) style { t.add("still running"); t.version(); return plain },
+	"task.running":  func(t *teller) style { t.add("running"); t.version(); return plain },
 	"task.result":   tellResult,
 	kindFail:        tellFail,
 	"task.back":     tellBack,
@@ -66,7 +67,7 @@ var tellers = map[string]func(*teller) style{
 	"task.forget":   func(t *teller) style { t.add("%s ended tasks left memory", t.take("count")); return dim },
 	"key.forget":    func(t *teller) style { t.add("%s remembered ids and keys left", t.take("count")); return dim },
 	"exec.register": tellRegister,
-	"exec.types":    func(t *teller) style { t.add("offers %s", names(t.take("types"))); return plain },
+	"exec.types":    func(t *teller) style { t.add("offers %s", cmp.Or(names(t.take("types")), "nothing")); return plain },
 	"exec.late":     func(t *teller) style { t.add("missed a beat"); return yellow },
 	"exec.offline":  func(t *teller) style { t.add("offline"); t.reason(); return red },
 	"exec.drain":    func(t *teller) style { t.add("draining"); return yellow },
@@ -265,7 +266,7 @@ func (t *teller) timing() {
 	}
 	switch {
 	case total == 0:
-	case total == execute:
+	case span(total) == span(execute):
 		t.add("in %s", span(total))
 	default:
 		t.add("in %s (execute %s)", span(total), span(execute))

@@ -41,7 +41,7 @@ const (
 	beatDefault  = 10 * time.Second
 	pauseFirst   = 50 * time.Millisecond
 	pauseMost    = 2 * time.Second
-	leaveWithin  = 5 * time.Second // for the last results to be acknowledged
+	leaveWithin  = 5 * time.Second // for the last answers of the controller
 )
 
 // agent is the state of an executor; the loop's goroutine owns it.
@@ -63,7 +63,7 @@ type agent struct {
 type leaving struct {
 	on     bool
 	reason string
-	until  time.Time // give up on unacknowledged results then; zero: something still runs
+	until  time.Time // give up on answers that are missing then; zero: something still runs
 	at     bool      // once: nothing is waited for
 }
 
@@ -140,7 +140,7 @@ func (a *agent) loop(ctx context.Context) error {
 			take = func() { a.changeUnits(units) }
 		case <-stop:
 			stop = nil
-			take = func() { a.leave("told to stop") }
+			take = func() { a.withdraw(); a.leave("told to stop") }
 		case <-abort:
 			abort = nil
 			take = func() { a.leaveAtOnce("told to stop at once") }
@@ -241,6 +241,15 @@ func (a *agent) progress(p wire.Progress) {
 	}
 }
 
+// withdraw offers no unit any more, lest the controller send a task that this
+// executor gives back, and again, until one crosses the offline and counts as
+// lost. What was sent before the controller knew is here before its answer.
+func (a *agent) withdraw() {
+	if names := a.units.names(); a.link.state == up && !a.leaving.on && len(names) > 0 {
+		a.sayTypes(nil, names)
+	}
+}
+
 // leave ends in order: what runs is finished, the rest given back.
 func (a *agent) leave(reason string) {
 	if a.leaving.on {
@@ -289,7 +298,7 @@ func (a *agent) gone() bool {
 		return false
 	case a.leaving.at:
 		return true
-	case len(a.desk.results) == 0:
+	case len(a.desk.results) == 0 && a.link.types == 0:
 		a.sayOffline()
 		return true
 	case a.leaving.until.IsZero():
@@ -297,6 +306,10 @@ func (a *agent) gone() bool {
 		return false
 	case a.now.Before(a.leaving.until):
 		return false
+	}
+	if len(a.desk.results) == 0 {
+		a.sayOffline()
+		return true
 	}
 	a.fatal = fmt.Errorf("%d results were not acknowledged: the controller will run these tasks again", len(a.desk.results))
 	a.sayOffline()

@@ -230,11 +230,25 @@ func (c *controller) progress() *wire.Progress {
 	return p
 }
 
+// withdrawn waits until the executor offers nothing any more.
+func (c *controller) withdrawn(types ...string) {
+	c.t.Helper()
+	change, err := wire.ParseTypes(c.next(wire.TypeTypes))
+	if err != nil || len(change.Add) > 0 || len(types) > 0 && !slices.Equal(change.Remove, types) {
+		c.t.Fatalf("types %+v %v, want %q removed", change, err, types)
+	}
+}
+
+// known answers a types message.
+func (c *controller) known() { c.send(wire.AppendAck(nil, &wire.Ack{Proto: 2, Epoch: 1})) }
+
 // leave stops the executor in order.
 func (c *controller) leave() {
 	c.t.Helper()
 	synctest.Wait() // for what was sent to be taken
 	c.stop()
+	c.withdrawn()
+	c.known()
 	c.next(wire.TypeOffline)
 	if err := c.end(); err != nil {
 		c.t.Error(err)
@@ -565,6 +579,7 @@ func TestDrain(t *testing.T) {
 				c.send(wire.AppendDrain(nil, "maintenance"))
 			} else {
 				s.stop()
+				c.withdrawn("u")
 			}
 			c.ref(wire.TypeReturned, "w1", 1)
 			c.ref(wire.TypeReturned, "w2", 1)
@@ -573,12 +588,71 @@ func TestDrain(t *testing.T) {
 			c.result("runs", task.Success)
 			c.quiet(time.Second)
 			c.ack("runs", 1)
+			if how == "signal" {
+				c.send(wire.AppendAck(nil, &wire.Ack{})) // a heartbeat's
+				c.give(assign("crossing", 1))
+				c.ref(wire.TypeReturned, "crossing", 1)
+				c.known()
+			}
 			c.next(wire.TypeOffline)
 			if err := s.end(); err != nil {
 				t.Error(err)
 			}
 		})
 	}
+}
+
+// A task that crosses the wish to leave is given back before the offline: else
+// it would count as lost under this executor, and it was never begun.
+func TestStopWhileIdle(t *testing.T) {
+	for _, answered := range []bool{true, false} {
+		staged(t, nil, func(t *testing.T, s *stage) {
+			c := s.accept()
+			c.registered()
+			synctest.Wait()
+			s.stop()
+			c.withdrawn("u")
+			c.give(assign("crossing", 1))
+			c.ref(wire.TypeReturned, "crossing", 1)
+			began := time.Now()
+			if answered {
+				c.known()
+			}
+			c.next(wire.TypeOffline)
+			if took := time.Since(began); took >= leaveWithin == answered {
+				t.Errorf("answered %v: gone after %v", answered, took)
+			}
+			if err := s.end(); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+// With its last result unacknowledged and the link lost, a leaving executor
+// comes back only to hand it in.
+func TestLeavingRegistersWithoutTypes(t *testing.T) {
+	staged(t, nil, func(t *testing.T, s *stage) {
+		c := s.accept()
+		c.registered()
+		c.give(assign("t", 1))
+		c.result("t", task.Success)
+		s.stop()
+		c.withdrawn("u")
+		c.raw.Close()
+		c = s.accept()
+		r, err := wire.ParseRegister(c.next(wire.TypeRegister))
+		if err != nil || len(r.Types) > 0 || len(r.Units) > 0 {
+			t.Errorf("%+v %v", r, err)
+		}
+		c.known()
+		c.result("t", task.Success)
+		c.ack("t", 1)
+		c.next(wire.TypeOffline)
+		if err := s.end(); err != nil {
+			t.Error(err)
+		}
+	})
 }
 
 func TestDrainWithoutAcknowledgement(t *testing.T) {
@@ -589,6 +663,8 @@ func TestDrainWithoutAcknowledgement(t *testing.T) {
 		c.result("t", task.Success)
 		s.stop()
 		began := time.Now()
+		c.withdrawn("u")
+		c.known()
 		c.next(wire.TypeOffline)
 		if err := s.end(); err == nil || time.Since(began) < leaveWithin {
 			t.Errorf("%v after %v", err, time.Since(began))
@@ -603,6 +679,7 @@ func TestAbort(t *testing.T) {
 		c.give(assign("runs", 1, "sleep", "1h"), assign("waits", 1))
 		c.progress()
 		s.stop()
+		c.withdrawn("u")
 		c.ref(wire.TypeReturned, "waits", 1)
 		c.quiet(time.Minute)
 		close(s.abort)

@@ -40,6 +40,7 @@ type link struct {
 	beat    beat
 	flushAt time.Time // when what was added is sent at the latest; zero: nothing was
 	added   int       // frames since the last flush
+	types   int       // types messages that were not answered
 	bare    bool      // the register had no room for the contracts
 
 	ctx   context.Context // ends dialing

@@ -100,6 +100,8 @@ func (p *peer) logs(want string) {
 func (p *peer) leave() {
 	p.t.Helper()
 	p.stop()
+	p.next(wire.TypeTypes)
+	p.send(wire.AppendAck(nil, &wire.Ack{Proto: 2}))
 	p.next(wire.TypeOffline)
 	p.conn.Close(0)
 	if err := <-p.ended; err != nil {

@@ -91,7 +91,7 @@ func (a *agent) giveBack(ref wire.Ref) {
 func (a *agent) refuse(t *task.Assignment) {
 	a.Log.Warn("a task of a unit that is not here is given back", "task", t.Task, "type", t.Type)
 	if a.link.state == up {
-		a.link.add(wire.AppendTypes(nil, &wire.TypeChange{Remove: []string{t.Type}}), a.now)
+		a.sayTypes(nil, []string{t.Type})
 	}
 	a.giveBack(refOf(t))
 }
@@ -108,6 +108,8 @@ func (a *agent) takeAck(ack *wire.Ack) {
 		if ack.Status != wire.AckOK {
 			a.Log.Warn("a result was not applied", "task", ack.Task, "status", ack.Status.String(), "reason", ack.Reason)
 		}
+	case ack.Proto != 0: // of a types message; a heartbeat's says no protocol
+		a.link.types = max(0, a.link.types-1)
 	}
 }
 
@@ -134,7 +136,7 @@ func (a *agent) registered(ack *wire.Ack) {
 	for _, k := range a.desk.results {
 		l.add(a.desk.frame(k.outcome), a.now)
 	}
-	if l.bare {
+	if l.bare && !a.leaving.on {
 		a.sayTypes(a.units.names(), nil)
 	}
 	if r := a.desk.running; r != nil {
@@ -161,9 +163,13 @@ func (a *agent) takeError(said *wire.Error) {
 // connection has room for them.
 func (a *agent) registerFrame() (frame []byte, bare bool) {
 	host, _ := os.Hostname()
+	offered := a.units.names()
+	if a.leaving.on {
+		offered = nil
+	}
 	r := &wire.Register{
-		Exec: a.ID, Types: a.units.names(), Load: a.desk.load(), Token: a.Token, Proto: 2, Instance: a.instance,
-		Running: a.desk.list(), Host: host, PID: os.Getpid(), Build: a.Build, Units: a.units.contracts(a.units.names()),
+		Exec: a.ID, Types: offered, Load: a.desk.load(), Token: a.Token, Proto: 2, Instance: a.instance,
+		Running: a.desk.list(), Host: host, PID: os.Getpid(), Build: a.Build, Units: a.units.contracts(offered),
 	}
 	frame = wire.AppendRegister(nil, r)
 	for ; len(frame) > wire.FirstFrame; frame = wire.AppendRegister(nil, r) {
@@ -186,11 +192,16 @@ func (a *agent) sayTypes(add, remove []string) {
 	for i, u := range a.units.contracts(add) {
 		change.Add, change.Units = append(change.Add, u.Name), append(change.Units, u)
 		if size += len(u.AppendText(nil)); size > typesBytes && i+1 < len(add) {
-			a.link.add(wire.AppendTypes(nil, &change), a.now)
+			a.sayChange(&change)
 			change, size = wire.TypeChange{}, 0
 		}
 	}
-	a.link.add(wire.AppendTypes(nil, &change), a.now)
+	a.sayChange(&change)
+}
+
+func (a *agent) sayChange(change *wire.TypeChange) {
+	a.link.add(wire.AppendTypes(nil, change), a.now)
+	a.link.types++
 }
 
 // changeUnits follows the units folder. Tasks of a unit that is gone are given
@@ -203,7 +214,7 @@ func (a *agent) changeUnits(units *catalog) {
 		return
 	}
 	a.Log.Info("the units changed", "added or changed", add, "removed", remove)
-	if a.link.state == up {
+	if a.link.state == up && !a.leaving.on {
 		a.sayTypes(add, remove)
 		a.link.flush()
 	}
