@@ -89,7 +89,7 @@ func counters(s *shared, w int) []string {
 		if n == 0 {
 			tone = dim
 		}
-		line += " " + s.theme.paint(tone, fit(fmt.Sprintf("%-10s%7d", st, n), wide-1))
+		line += " " + s.theme.paint(tone, fit(fmt.Sprintf("%6d %s", n, st), wide-1))
 		if width(line)+wide > w {
 			lines, line = append(lines, line), ""
 		}

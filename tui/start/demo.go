@@ -19,7 +19,10 @@ import (
 
 func (p *program) demoCommand() *cobra.Command {
 	c := &cobra.Command{
-		Use: "demo", Short: "the tour: real weather data, retries, a dead letter, the timeline", Args: cobra.NoArgs, RunE: p.demo,
+		Use: "demo", Short: "the console on a demo at work: real weather data, retries, a dead letter", Args: cobra.NoArgs, RunE: p.demo,
+		Long: "Real weather data, counted by units that are processes, with retries and a dead letter, on a temporary folder.\n" +
+			"In a terminal it opens the console on it; without one, or with --no-tui, it runs to the end, prints the timeline\n" +
+			"and verifies the journal.",
 	}
 	c.Flags().Bool("no-tui", false, "headless: run to the end, print the timeline, verify the journal")
 	return c

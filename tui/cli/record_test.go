@@ -1,0 +1,63 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"os"
+	"testing"
+	"time"
+
+	"apollo11/engine/view"
+	"apollo11/wire"
+)
+
+// TestRecord writes what the README's picture of the console is drawn from: the
+// demo at work, read as the console reads it. It runs when it is asked for:
+//
+//	apollo11 demo                                         # in another terminal
+//	APOLLO_RECORD=127.0.0.1:PORT go test ./tui/cli -run Record
+//	go test ./tui -run Picture -update
+func TestRecord(t *testing.T) {
+	addr := os.Getenv("APOLLO_RECORD")
+	if addr == "" {
+		t.Skip("APOLLO_RECORD names no demo")
+	}
+	type event struct {
+		view.Event
+		Values *struct{} `json:"values,omitempty"` // in place of the event's own: the words are made
+		Words  string    `json:"words"`
+		Alarm  bool      `json:"alarm"`
+	}
+	var record struct {
+		Over   *view.Overview
+		Rates  []float64
+		Events []event
+	}
+	s := newConsoleSource(func(ctx context.Context, quiet bool) (*wire.Client, error) {
+		return wire.Dial(ctx, addr, wire.ClientOptions{Quiet: quiet})
+	}, time.Now)
+	defer s.close()
+	for range 30 {
+		var err error
+		if record.Over, err = s.Overview(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		record.Rates = append(record.Rates, record.Over.PerSecond)
+		time.Sleep(time.Second)
+	}
+	page, err := s.Timeline(t.Context(), view.EventQuery{From: record.Over.Status.Seq - 39, Limit: 40})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range page.Events {
+		words, tone := describe(&page.Events[i], time.UTC)
+		record.Events = append(record.Events, event{Event: page.Events[i], Words: words, Alarm: tone == red})
+	}
+	out, err := json.MarshalIndent(record, "", " ")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile("../testdata/demo.json", append(out, '\n'), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
