@@ -118,7 +118,7 @@ func (s *serve) console(ctx context.Context, v *voice, c cli.Console) error {
 		return nil
 	}
 	fmt.Fprintf(s.Stderr, "apollo11: detached: the controller goes on here, process %d, %s; ctrl+c stops it\n", os.Getpid(), c.Addr)
-	fmt.Fprintf(s.Stderr, "hint: apollo11 attach --data %s\n", s.config.Data)
+	fmt.Fprintf(s.Stderr, "hint: %s\n", s.attachAgain())
 	<-ctx.Done()
 	return nil
 }

@@ -97,7 +97,7 @@ func (p *program) demoWatched(cmd *cobra.Command, dir string) error {
 	folder := s.config.Data
 	fmt.Fprintf(p.Stderr, "apollo11: the demo's folder stays: %s\n", dir)
 	for _, next := range []string{"replay --data " + folder, "verify " + folder, "--config " + filepath.Join(dir, "demo.toml") + " --data " + folder} {
-		fmt.Fprintf(p.Stderr, "hint: apollo11 %s\n", next)
+		fmt.Fprintf(p.Stderr, "hint: %s %s\n", command(p.calledAs()), next)
 	}
 	return nil
 }

@@ -142,7 +142,9 @@ func TestMuteTerminal(t *testing.T) {
 		p := onTerminal(t, t.TempDir(), args...)
 		p.end()
 		// The stall would be 5 s; 200 ms is the aim, and a busy machine may need more.
-		if took := time.Since(begun); took > 2*time.Second {
+		took := time.Since(begun)
+		t.Logf("%q took %s", args, took)
+		if took > time.Second {
 			t.Errorf("%q took %s", args, took)
 		}
 		p.asked()
@@ -172,7 +174,7 @@ func TestTheControllerOutlivesTheScreen(t *testing.T) {
 			p.sees("leave it running")
 			time.Sleep(300 * time.Millisecond) // a person reads
 			p.master.WriteString("d")
-			p.sees("hint: apollo11 attach --data data")
+			p.sees(" attach --data " + filepath.Join(p.cmd.Dir, "data"))
 		},
 		"hangup": func(p *terminal) {
 			p.cmd.Process.Signal(syscall.SIGHUP)
