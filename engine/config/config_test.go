@@ -148,6 +148,7 @@ func TestFaults(t *testing.T) {
 			"config.toml:2: wire.max_frame: \"1M\": want a size such as 512B, 64KiB, 1MiB or 1GiB"},
 		{"small size", "[wire]\nmax_frame = '1KiB'", nil, nil,
 			"config.toml:2: wire.max_frame: \"1KiB\": out of range: want 256KiB to 64MiB"},
+		{"no old log", "[log]\nkeep = 0", nil, nil, "config.toml:2: log.keep: \"0\": out of range: want 1 to 10000"},
 		{"range", "[local]\nexecutors = -1", nil, nil, "config.toml:2: local.executors: \"-1\": out of range: want 0 to 1000"},
 		{"NaN", "[unit]\njitter = nan", nil, nil, "config.toml:2: unit.jitter: \"NaN\": out of range: want 0 to 1"},
 		{"port", "listen = 'localhost:70110'", nil, nil, "config.toml:1: listen: \"localhost:70110\": port \"70110\": want 0 to 65535"},

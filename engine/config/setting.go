@@ -67,7 +67,7 @@ func (c *Config) settings() []setting {
 		text("retention.backup_at", &c.Retention.BackupAt, clockTime),
 		text("log.file", &c.Log.File, nil),
 		size("log.max_size", &c.Log.MaxSize, 64<<10, 1<<40),
-		count("log.keep", &c.Log.Keep, 0, 10_000),
+		count("log.keep", &c.Log.Keep, 1, 10_000),
 		text("console.theme", &c.Console.Theme, oneOf("auto", "dark", "light", "mono", "colour-blind")),
 		text("console.ssh_listen", &c.Console.SSHListen, emptyOr(hostPort)),
 		text("console.authorized_keys", &c.Console.AuthorizedKeys, nil),
