@@ -84,13 +84,16 @@ func (f diskFile) Size() (int64, error) {
 }
 
 func makeDir(dir string) error {
-	if _, err := os.Stat(dir); err == nil {
-		return nil
-	}
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return err
 	}
-	return syncDir(filepath.Dir(dir))
+	// Whoever made it, the log for one, need not have made its name durable. A
+	// parent that may not be read was made by somebody else, long ago.
+	err := syncDir(filepath.Dir(dir))
+	if errors.Is(err, fs.ErrPermission) {
+		return nil
+	}
+	return err
 }
 
 func list(dir string) ([]string, error) {

@@ -25,7 +25,7 @@ type spare struct {
 func (r *spare) take() {
 	if err := r.files.Reserve(r.name(), reserveSize); err != nil {
 		r.used = true
-		r.log.Warn("disk is full: no reserve for the journal", "dir", r.dir, "bytes", reserveSize, "err", err)
+		r.log.Warn("disk is full: no reserve for the journal", "dir", r.dir, "bytes", reserveSize, "error", err)
 	}
 }
 

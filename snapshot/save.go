@@ -208,7 +208,7 @@ func (s *Store) afterCommit() (*generations, error) {
 	for _, name := range names {
 		if isTaskFile(name) && !g.refer(name) {
 			if err := s.files.Remove(s.path(name)); err != nil {
-				s.log.Warn("old image not removed", "file", name, "err", err)
+				s.log.Warn("old image not removed", "file", name, "error", err)
 			}
 		}
 	}
@@ -247,7 +247,7 @@ func (s *Store) ReadImage(load func(Image) error, line func([]byte) error) (ok b
 		return false, err
 	}
 	for name, why := range bad {
-		s.log.Warn("image does not check", "file", name, "err", why)
+		s.log.Warn("image does not check", "file", name, "error", why)
 		s.forget(name)
 	}
 	if err := covers(v, e); err != nil || e == nil {

@@ -169,7 +169,7 @@ func (s *Store) frame(entries [][]byte) (last uint64, crc uint32) {
 // pages clean, so a second try would lie.
 func (s *Store) die(err error) error {
 	s.dead = fmt.Errorf("%w: %w", ErrLost, err)
-	s.log.Error("journal lost", "dir", s.dir, "err", err)
+	s.log.Error("journal lost", "dir", s.dir, "error", err)
 	return s.dead
 }
 
