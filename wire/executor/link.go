@@ -164,9 +164,9 @@ func (a *agent) connected(d dialed) {
 func (a *agent) lost(err error) {
 	l := &a.link
 	if l.state == up {
-		a.Log.Warn("the link is lost", "err", err)
+		a.Log.Warn("the link is lost", "error", err)
 	} else {
-		a.Log.Warn("no link to the controller", "err", err, "again in", l.pause)
+		a.Log.Warn("no link to the controller", "error", err, "again in", l.pause)
 	}
 	l.hangUp(err)
 	l.dialAt = a.now.Add(l.pause + time.Duration(rand.Float64()*float64(l.pause)/2))

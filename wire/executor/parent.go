@@ -88,7 +88,7 @@ func (c *child) keep(ctx context.Context) error {
 		case long:
 			pause = restartFirst
 		}
-		c.Log.Warn("an executor ended", "instance", c.instance, "err", err, "again in", pause)
+		c.Log.Warn("an executor ended", "instance", c.instance, "error", err, "again in", pause)
 		select {
 		case <-time.After(pause):
 		case <-ctx.Done():

@@ -28,7 +28,7 @@ func (a *agent) takeOne(e event) {
 	case e.end != nil:
 		a.lost(e.end)
 	case e.bad != nil:
-		a.Log.Warn("a message of the controller is not understood", "err", e.bad)
+		a.Log.Warn("a message of the controller is not understood", "error", e.bad)
 	case e.said != nil:
 		a.takeError(e.said)
 	case e.ack != nil:
