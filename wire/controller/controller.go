@@ -91,9 +91,6 @@ func (c *Controller) open() (err error) {
 // Addr is where the controller listens.
 func (c *Controller) Addr() net.Addr { return c.server.Addr() }
 
-// Engine is the controller's engine, for a console in the same process.
-func (c *Controller) Engine() *engine.Engine { return c.engine }
-
 // Run works until ctx ends, then stops in order; ready is called once commands
 // are taken. An error means that the journal failed, or that the stop did.
 func (c *Controller) Run(ctx context.Context, ready func()) error {
@@ -104,6 +101,7 @@ func (c *Controller) Run(ctx context.Context, ready func()) error {
 	served := make(chan error, 1)
 	select {
 	case err := <-ended:
+		c.server.Stop()
 		return errors.Join(err, c.store.Close())
 	case <-c.engine.Booted():
 	}
