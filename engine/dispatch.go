@@ -140,7 +140,7 @@ func (m *machine) regroupOffering(name string) {
 	}
 }
 
-// replace puts an executor into the bucket of its load, or into none.
+// replaceExec puts an executor into the bucket of its load, or into none.
 func (m *machine) replaceExec(x uint32) {
 	e := m.execs[x]
 	if e == nil {
