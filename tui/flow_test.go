@@ -311,7 +311,11 @@ func TestReadLog(t *testing.T) {
 		`time=2026-11-29T12:00:00Z msg="\x1b[2J\n"`:                     {"13:00:00.000", "", `\x1b[2J\n`},
 		`time=2026-11-29T12:00:00Z`:                                     {"13:00:00.000", "", ""},
 		`time=yesterday level=INFO msg=x`:                               {"", "", `time=yesterday level=INFO msg=x`},
-		`panic: oh`:                                                     {"", "", `panic: oh`}, ``: {},
+		`time=2026-11-29T12:00:00Z level=INFO msg=message direction=in peer=1.2.3.4:5 type=ack text="type=ack\\nstatus=ok"`: {
+			"13:00:00.000", "INFO", "<- 1.2.3.4:5             type=ack status=ok"},
+		`time=2026-11-29T12:00:00Z level=INFO msg=message direction=out peer=pipe`: {"13:00:00.000", "INFO", "-> pipe"},
+		`time=2026-11-29T12:00:00Z level=INFO msg=message other=1`:                 {"13:00:00.000", "INFO", "other=1"},
+		`panic: oh`: {"", "", `panic: oh`}, ``: {},
 		`time=2026-11-29T12:00:00Z level=INFO msg="torn`: {"13:00:00.000", "INFO", `"torn`},
 	} {
 		at, level, text := readLog(line, noon.Location())

@@ -212,19 +212,29 @@ func hints(at screenID, w int) string {
 }
 
 // helpLines are the help of a screen: its own keys first, then those that work
-// everywhere, then what does nothing yet.
-func helpLines(at screenID) []string {
-	line := func(b *binding, text string) string { return "  " + fit(b.label(), 16) + " " + text }
+// everywhere, then what does nothing yet; wrapped to w columns.
+func helpLines(at screenID, w int) []string {
+	const keys = 16
+	line := func(b *binding, text string) (lines []string) {
+		for i, part := range wrap(text, max(1, w-keys-3)) {
+			label := ""
+			if i == 0 {
+				label = b.label()
+			}
+			lines = append(lines, "  "+fit(label, keys)+" "+part)
+		}
+		return lines
+	}
 	own, all, not := []string{"on this screen"}, []string{"", "everywhere"}, []string{"", "not in this version"}
 	for i := range registry {
 		switch b := &registry[i]; {
 		case b.why != "" && b.here(at):
-			not = append(not, line(b, b.why))
+			not = append(not, line(b, b.why)...)
 		case b.why != "" || !b.here(at):
 		case len(b.on) > 0:
-			own = append(own, line(b, b.long))
+			own = append(own, line(b, b.long)...)
 		default:
-			all = append(all, line(b, b.long))
+			all = append(all, line(b, b.long)...)
 		}
 	}
 	if len(own) == 1 {

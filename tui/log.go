@@ -127,26 +127,47 @@ func logCells(zone *time.Location) func(*logLine) []cell {
 
 // readLog takes a line of our log apart; one that is not of it is all text.
 func readLog(line string, zone *time.Location) (at, level, text string) {
-	field := func(rest, name string) (value, after string) {
-		value, ok := strings.CutPrefix(rest, name+"=")
-		if !ok {
-			return "", rest
-		}
-		if quoted, err := strconv.QuotedPrefix(value); err == nil {
-			plain, _ := strconv.Unquote(quoted)
-			return clean(plain), strings.TrimPrefix(value[len(quoted):], " ")
-		}
-		value, after, _ = strings.Cut(value, " ")
-		return value, after
-	}
-	stamp, rest := field(line, "time")
+	stamp, rest := logField(line, "time")
 	when, err := time.Parse(time.RFC3339Nano, stamp)
 	if err != nil {
 		return "", "", line
 	}
-	level, rest = field(rest, "level")
-	text, rest = field(rest, "msg")
+	level, rest = logField(rest, "level")
+	text, rest = logField(rest, "msg")
+	if text == tapped {
+		text, rest = "", tapText(rest)
+	}
 	return when.In(zone).Format("15:04:05.000"), level, strings.TrimSpace(text + "  " + rest)
+}
+
+// logField takes a field off the begin of a line; one that is not there is empty.
+func logField(line, name string) (value, rest string) {
+	value, ok := strings.CutPrefix(line, name+"=")
+	if !ok {
+		return "", line
+	}
+	if quoted, err := strconv.QuotedPrefix(value); err == nil {
+		plain, _ := strconv.Unquote(quoted)
+		return clean(plain), strings.TrimPrefix(value[len(quoted):], " ")
+	}
+	value, rest, _ = strings.Cut(value, " ")
+	return value, rest
+}
+
+// tapped is what the controller says of each message while debug is on.
+const tapped = "message"
+
+// tapText is a message on the wire: which way, with whom, what.
+func tapText(rest string) string {
+	direction, after := logField(rest, "direction")
+	peer, after := logField(after, "peer")
+	_, after = logField(after, "type") // the text has it
+	text, _ := logField(after, "text")
+	way := map[string]string{"in": "<- ", "out": "-> "}[direction]
+	if way == "" {
+		return rest
+	}
+	return way + fit(peer, 21) + " " + strings.ReplaceAll(text, `\n`, " ")
 }
 
 func (x *logScreen) detail(s *shared, w int) []string {

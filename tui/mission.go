@@ -21,7 +21,7 @@ type missionScreen struct {
 	asked  int64 // seq of the overview before the last answer, +1
 }
 
-const stripEvents = 40
+const stripEvents = 64
 
 func (x *missionScreen) ask(s *shared) request {
 	seq := s.over.Status.Seq

@@ -81,7 +81,7 @@ func (m *model) header() string {
 func (m *model) body(h int) []string {
 	switch m.overlay {
 	case helpOverlay:
-		return m.text(helpLines(m.at), m.w, h)
+		return m.text(helpLines(m.at, m.w-2), m.w, h)
 	case noticeOverlay:
 		return m.text(m.noticeLines(), m.w, h)
 	case explainOverlay:
