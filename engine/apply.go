@@ -50,7 +50,7 @@ func (r *submitted) apply(s *state) uint32 {
 	s.types[t.typ].refs++
 	s.push(&s.all, byNum, i)
 	if r.Key != "" {
-		s.names.keys[nameKey{r.Type, r.Key}] = r.Task
+		s.names.name(nameKey{s.types[t.typ].name, r.Key}, r.Task)
 	}
 	if r.State == task.Scheduled {
 		s.own(i).due = r.NotBefore
@@ -80,7 +80,9 @@ func (r *dispatched) apply(s *state) uint32 {
 	t.fresh, t.moved = len(r.ContextAt) > 0, false
 	s.replace(&t.context, nil)
 	if len(r.Context)+len(r.ContextAt) > 0 {
-		s.replace(&t.context, written((&pinned{r.Context, r.ContextAt}).walk))
+		f := s.blank()
+		(&pinned{r.Context, r.ContextAt}).walk(f)
+		s.replace(&t.context, f.out)
 	}
 	e := s.execs[x]
 	s.push(&e.held, inQueue, i)
@@ -107,7 +109,7 @@ func (r *resulted) apply(s *state) uint32 {
 	s.enter(i, task.Succeeded)
 	t.applied, t.class = r.Version, task.NoClass
 	t.tries, t.crashes, t.stales = 0, 0, 0
-	s.replace(&t.result, written((&taskResult{Outputs: r.Outputs, Timing: r.Timing}).walk))
+	s.putResult(i, &taskResult{Outputs: r.Outputs, Timing: r.Timing})
 	s.execs[t.exec].done++
 	for _, v := range r.Set {
 		s.setKey(v.Name, v.Value, r.Task)
@@ -186,7 +188,7 @@ func (r *ended) apply(s *state) uint32 {
 	}
 	s.enter(i, r.State)
 	t.class, t.due = r.Class, 0
-	s.replace(&t.result, written((&taskResult{Error: r.Error, By: r.By}).walk))
+	s.putResult(i, &taskResult{Error: r.Error, By: r.By})
 	return i
 }
 

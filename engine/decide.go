@@ -27,6 +27,11 @@ type machine struct {
 	floor  int64  // monotonic: nobody counts as silent from before it
 	mood
 	tally
+
+	again struct { // records that every task has, used again: apply keeps none
+		dispatched dispatched
+		resulted   resulted
+	}
 }
 
 // mood is what the loop tells the machine, and the machine the loop.

@@ -289,11 +289,15 @@ func (m *machine) mayStart(t *workType) bool {
 // give dispatches the head of a type's queue, or ends it if it can't be sent.
 func (m *machine) give(t *workType, e *executor) {
 	i := t.queue.oldest
-	s, spec := m.own(i), m.specOf(i)
-	inputs := mustParse(spec.inputs)
-	r := &dispatched{
-		Task: spec.id, Exec: e.id, Version: task.MakeVersion(m.epoch, s.sent+1), Attempt: int(s.attempt) + 1,
-		StateVersion: m.stateVersion, InputHash: task.HashText([]byte(spec.inputs)),
+	s, spec := m.own(i), m.specAt(i)
+	inputs, timeout := mustParse(string(spec.inputs)), spec.timeout
+	if timeout == 0 && t.unit != nil {
+		timeout = t.unit.Timeout
+	}
+	r := &m.again.dispatched
+	*r = dispatched{
+		Task: string(spec.id), Exec: e.id, Version: task.MakeVersion(m.epoch, s.sent+1), Attempt: int(s.attempt) + 1,
+		StateVersion: m.stateVersion, InputHash: task.HashText(spec.inputs),
 	}
 	r.Context, r.ContextAt = m.pin(t.unit)
 	if n := r.Context.Size(); n > task.MaxBytes {
@@ -317,12 +321,8 @@ func (m *machine) give(t *workType, e *executor) {
 	if e.held.len == 1 {
 		e.soft.answered = m.now.mono
 	}
-	timeout := spec.timeout
-	if timeout == 0 && t.unit != nil {
-		timeout = t.unit.Timeout
-	}
 	m.order(e, Assign{task.Assignment{
-		Task: spec.id, Type: t.name, Version: r.Version, Attempt: r.Attempt, Timeout: timeout,
+		Task: r.Task, Type: t.name, Version: r.Version, Attempt: r.Attempt, Timeout: timeout,
 		StateVersion: r.StateVersion, Inputs: inputs, Context: r.Context,
 	}})
 }

@@ -58,8 +58,7 @@ const undeclaredAttempt = 10 * time.Minute
 // setAttemptEnd gives a task that is out its full time from now.
 func (m *machine) setAttemptEnd(i uint32) {
 	limit := undeclaredAttempt
-	unit := m.types[m.at(i).typ].unit
-	_, own := m.limitsOf(i)
+	unit, own := m.types[m.at(i).typ].unit, m.specAt(i).timeout
 	switch {
 	case unit != nil && own != 0:
 		limit = unit.Prepare + own + unit.Cleanup + attemptSlack
@@ -105,7 +104,7 @@ func (m *machine) attemptDue(i uint32) {
 		return
 	}
 	m.revoke(i, "deadline passed", never)
-	m.fail(i, failure{class: task.Timeout, text: "no result by the attempt's deadline from executor " + m.execs[t.exec].id, begun: true})
+	m.fail(i, failure{class: task.Timeout, text: "no result by the attempt's deadline from executor " + m.execs[t.exec].id, begun: true}, nil)
 }
 
 // revoke tells the executor to end what it holds, and counts it as busy with it

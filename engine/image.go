@@ -133,7 +133,7 @@ func (s *state) touch(i uint32) {
 // take hands over the lines encoded so far.
 func (g *imaging) take() []byte {
 	lines := g.lines.out
-	g.lines.out = nil
+	g.lines.out = make([]byte, 0, cap(lines)) // as much again, and no growing on the way
 	return lines
 }
 

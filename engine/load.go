@@ -149,7 +149,7 @@ func (l *taskLine) load(s *loading) error {
 		s.execs[x].refs++
 	}
 	if l.key != "" {
-		s.names.keys[nameKey{l.typ, l.key}] = l.id
+		s.names.name(nameKey{s.types[t.typ].name, l.key}, l.id)
 	}
 	return nil
 }

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"crypto/sha256"
+	"strings"
 
 	"apollo11/engine/task"
 )
@@ -59,6 +60,12 @@ func (n *names) add(b *tomb) {
 	if b.Key != "" {
 		n.keys[nameKey{b.Type, b.Key}] = b.ID
 	}
+}
+
+// name makes a key name a task. It copies: key and id are cut out of a frame or a
+// line, which they would hold in memory.
+func (n *names) name(key nameKey, id string) {
+	n.keys[nameKey{key.typ, strings.Clone(key.key)}] = strings.Clone(id)
 }
 
 // forget drops the oldest count names.

@@ -281,7 +281,7 @@ func (m *machine) loseAll(held []uint32, ran uint32, why string) {
 			m.handBack(i, why, head)
 			return
 		}
-		m.fail(i, failure{class: task.ExecutorLost, text: why, begun: true})
+		m.fail(i, failure{class: task.ExecutorLost, text: why, begun: true}, nil)
 	})
 }
 

@@ -41,7 +41,7 @@ func (m *machine) result(link Link, c Result) (Applied, error) {
 		return m.reject(i, o, task.OutputInvalid, c.Raw), nil
 	}
 	if o.Status != task.Success {
-		m.fail(i, failure{class: claimedClass(o), text: o.Error, outcome: o})
+		m.fail(i, failure{class: claimedClass(o), text: o.Error}, o)
 		return Applied{StateVersion: m.stateVersion}, nil
 	}
 	return m.succeed(i, o), nil
@@ -77,10 +77,11 @@ func (m *machine) succeed(i uint32, o *task.Outcome) Applied {
 		return m.reject(i, o, task.OutputInvalid, fmt.Errorf("with what they make of the state, outputs take %d bytes in the journal, at most %d: hand over a path instead", n, maxEntryBytes))
 	}
 	t := m.at(i)
-	m.emit(&resulted{
+	m.again.resulted = resulted{
 		Task: o.Task, Version: t.version, Exec: m.execs[t.exec].id, Outputs: outputs, OutputHash: outputs.Hash(),
 		Timing: o.Timing, Set: set, Del: strings.Join(del, ","), StateVersion: m.stateVersion + uint64(len(set)+len(del)),
-	})
+	}
+	m.emit(&m.again.resulted)
 	return Applied{StateVersion: m.stateVersion}
 }
 
@@ -106,7 +107,7 @@ func (m *machine) checkOutcome(i uint32, o *task.Outcome) (task.Values, task.Cla
 	if size > task.MaxBytes {
 		return nil, task.OutputInvalid, fmt.Errorf("outputs and state changes of %d bytes, at most %d: hand over a path instead", size, task.MaxBytes)
 	}
-	outputs, err := task.NewValues(o.Outputs)
+	outputs, err := sortedValues(o.Outputs)
 	if err != nil {
 		return nil, task.OutputInvalid, fmt.Errorf("output %w", err)
 	}
@@ -142,7 +143,7 @@ func (m *machine) staleKey(i uint32) string {
 
 // reject ends an attempt whose success is not accepted.
 func (m *machine) reject(i uint32, o *task.Outcome, class task.Class, why error) Applied {
-	m.fail(i, failure{class: class, text: why.Error(), outcome: o})
+	m.fail(i, failure{class: class, text: why.Error()}, o)
 	return Applied{Verdict: Rejected, Reason: class.String() + ": " + cutText(why.Error(), maxErrorText), StateVersion: m.stateVersion}
 }
 
@@ -160,24 +161,24 @@ func cutText(s string, most int) string {
 
 // failure is what an attempt is failed for.
 type failure struct {
-	class   task.Class
-	text    string
-	outcome *task.Outcome // nil: the executor said nothing
-	begun   bool          // without an outcome: its execute step may have begun
+	class task.Class
+	text  string
+	begun bool // without an outcome: its execute step may have begun
 }
 
-// fail ends an attempt without success and decides what follows.
-func (m *machine) fail(i uint32, f failure) {
+// fail ends an attempt without success and decides what follows; o is nil if the
+// executor said nothing.
+func (m *machine) fail(i uint32, f failure, o *task.Outcome) {
 	t := m.at(i)
 	r := &failed{
 		Task: m.id(i), Version: t.version, Exec: m.execs[t.exec].id, Class: f.class, Error: cutText(f.text, maxErrorText),
 		Tries: t.tries, Crashes: t.crashes, Stales: t.stales, Head: t.deadline != 0,
 	}
-	if f.outcome != nil {
+	if o != nil {
 		r.Told = true
-		r.Timing, r.Exit, r.Signal = f.outcome.Timing, f.outcome.Exit, cutText(f.outcome.Signal, 32)
+		r.Timing, r.Exit, r.Signal = o.Timing, o.Exit, cutText(o.Signal, 32)
 		if f.class == task.StateRejected || f.class == task.StaleContext || f.class == task.OutputInvalid {
-			r.Outputs = keepable(f.outcome.Outputs)
+			r.Outputs = keepable(o.Outputs)
 		}
 	}
 	m.follow(i, r, f)
@@ -249,7 +250,7 @@ func (m *machine) retry(typ uint32) task.Retry {
 }
 
 func (m *machine) retries(i uint32) int {
-	if n, _ := m.limitsOf(i); n != task.Unset {
+	if n := m.specAt(i).retries; n != task.Unset {
 		return n
 	}
 	return m.retry(m.at(i).typ).Retries

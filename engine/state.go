@@ -3,6 +3,7 @@ package engine
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"apollo11/engine/task"
 )
@@ -135,6 +136,7 @@ func (s *state) typ(name string) uint32 {
 	} else {
 		s.types = append(s.types, nil)
 	}
+	name = strings.Clone(name) // not the frame that it was cut out of
 	s.types[n] = &workType{name: name}
 	s.typeAt[name] = n
 	return n
@@ -238,11 +240,11 @@ func (s *state) setKey(key, value, by string) {
 			panic(brokenRule(err.Error()))
 		}
 		k = &stateKey{}
-		s.keys[key] = k
+		s.keys[strings.Clone(key)] = k
 	}
 	s.move(key)
 	s.stateVersion++
-	k.value, k.seq, k.at, k.task = value, s.seq, s.stateVersion, by
+	k.value, k.seq, k.at, k.task = strings.Clone(value), s.seq, s.stateVersion, strings.Clone(by)
 	k.version++
 }
 

@@ -17,7 +17,7 @@ func (m *machine) submit(c Submit) ([]view.Submitted, error) {
 		return nil, err
 	}
 	batch := intake{m: m}
-	batch.records, batch.answers = make([]*submitted, 0, len(c.Specs)), make([]view.Submitted, 0, len(c.Specs))
+	batch.records, batch.answers = make([]submitted, 0, len(c.Specs)), make([]view.Submitted, 0, len(c.Specs))
 	var faults []SubmitFault
 	for i := range c.Specs {
 		if err := batch.add(&c.Specs[i]); err != nil {
@@ -33,8 +33,8 @@ func (m *machine) submit(c Submit) ([]view.Submitted, error) {
 	if c.Check {
 		return batch.answers, nil
 	}
-	for _, r := range batch.records {
-		m.emit(r)
+	for n := range batch.records {
+		m.emit(&batch.records[n])
 	}
 	return batch.answers, nil
 }
@@ -56,7 +56,7 @@ func (m *machine) mayTakeWork(c Submit) error {
 // intake collects one submission; nothing happens before all of it is good.
 type intake struct {
 	m       *machine
-	records []*submitted
+	records []submitted
 	answers []view.Submitted
 	ids     map[string]view.Submitted // of this submission
 	works   map[string]string         // id: workHash
@@ -84,9 +84,9 @@ func (b *intake) add(spec *task.Spec) error {
 	}
 	answer := view.Submitted{ID: r.Task, State: r.State, Warning: b.m.warnType(r.Type)}
 	if r.Named {
-		b.note(r, answer, inputs)
+		b.note(&r, answer, inputs)
 	}
-	b.bytes += recordBytes(r)
+	b.bytes += recordBytes(&r)
 	b.records = append(b.records, r)
 	b.answers = append(b.answers, answer)
 	return nil
@@ -156,30 +156,35 @@ func (b *intake) work(id string) (hash string, state task.State, ok bool) {
 func (b *intake) newID() string {
 	for {
 		b.given++
-		n := strconv.FormatUint(b.m.nums+b.given, 36)
-		for len(n) < 4 {
-			n = "0" + n
-		}
-		id := "t-" + n
+		id := shortID(b.m.nums + b.given)
 		if _, _, taken := b.work(id); !taken {
 			return id
 		}
 	}
 }
 
+func shortID(n uint64) string {
+	var text [2 + 13]byte
+	id := append(text[:0], "t-"...)
+	for most := uint64(36 * 36 * 36); n < most && most > 1; most /= 36 { // at least four digits
+		id = append(id, '0')
+	}
+	return string(strconv.AppendUint(id, n, 36))
+}
+
 // accept holds one spec against its type's contract, and fills in what follows.
-func (m *machine) accept(spec *task.Spec, given task.Values) (*submitted, error) {
+func (m *machine) accept(spec *task.Spec, given task.Values) (r submitted, err error) {
 	inputs, filled, err := m.fill(spec.Type, given)
 	if err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrInvalid, err)
+		return r, fmt.Errorf("%w: %w", ErrInvalid, err)
 	}
 	if n := inputs.Size(); n > task.MaxBytes {
-		return nil, fmt.Errorf("%w: inputs of %d bytes, at most %d: hand over a path instead", ErrTooLarge, n, task.MaxBytes)
+		return r, fmt.Errorf("%w: inputs of %d bytes, at most %d: hand over a path instead", ErrTooLarge, n, task.MaxBytes)
 	}
 	if err := m.checkTime(spec); err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrInvalid, err)
+		return r, fmt.Errorf("%w: %w", ErrInvalid, err)
 	}
-	r := &submitted{
+	r = submitted{
 		Task: spec.ID, Type: spec.Type, Key: spec.Key, State: task.Queued, Retries: spec.Retries + 1, Filled: filled,
 		Timeout: spec.Timeout.Truncate(time.Microsecond), Inputs: inputs, Named: spec.ID != "" || spec.Key != "",
 	}
@@ -220,11 +225,22 @@ func (m *machine) checkSpec(spec *task.Spec) (task.Values, error) {
 	if spec.Timeout < 0 || spec.Timeout > task.LongestStep {
 		faults = append(faults, fmt.Errorf("timeout %s: want 0s to %s", spec.Timeout, task.LongestStep))
 	}
-	inputs, err := task.NewValues(spec.Inputs)
+	inputs, err := sortedValues(spec.Inputs)
 	if err != nil {
 		faults = append(faults, fmt.Errorf("input %w", err))
 	}
 	return inputs, errors.Join(faults...)
+}
+
+// sortedValues is a command's list as a set. Nearly always it is in order, and then
+// it is not copied: who asks gives it away.
+func sortedValues(list []task.Value) (task.Values, error) {
+	for i := 1; i < len(list); i++ {
+		if list[i-1].Name >= list[i].Name {
+			return task.NewValues(list)
+		}
+	}
+	return list, nil
 }
 
 // checkTime holds a new task's times against the clock.

@@ -86,7 +86,7 @@ type table struct {
 	seed    maphash.Seed
 	recent  uint32 // the slot that was found last: a record is of the task just decided upon
 	texts   arena
-	scratch []byte // for a text on its way into the arena
+	scratch fields // for a text on its way into the arena
 	live    int
 	all     list
 	states  [16]list

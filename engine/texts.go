@@ -34,22 +34,9 @@ func (p *taskSpec) append(dst []byte) []byte {
 
 // putSpec stores a spec with its inputs.
 func (t *table) putSpec(p *taskSpec, inputs task.Values) text {
-	t.scratch = inputs.AppendText(p.append(t.scratch[:0]))
-	return t.texts.put(t.scratch)
-}
-
-// limitsOf is the retries and the time-out that a slot's task was given itself,
-// read without its texts.
-func (t *table) limitsOf(i uint32) (retries int, timeout time.Duration) {
-	b := t.texts.get(t.at(i).spec)
-	b = b[1+b[0]:] // id
-	b = b[1+b[0]:] // key
-	b = b[1+b[0]:] // work
-	filled, n := binary.Uvarint(b)
-	b = b[n+int(filled):]
-	own, n := binary.Varint(b)
-	limit, _ := binary.Varint(b[n:])
-	return int(own), time.Duration(limit)
+	f := t.blank()
+	f.out = inputs.AppendText(p.append(f.out))
+	return t.texts.put(f.out)
 }
 
 // check refuses what append could not write.
@@ -85,25 +72,42 @@ func (t *table) idBytes(i uint32) []byte {
 	return b[1 : 1+b[0]]
 }
 
-// specOf reads back what a slot's task was asked to do.
-func (t *table) specOf(i uint32) (p taskSpec) {
+// specOf reads back what a slot's task was asked to do, as a copy.
+func (t *table) specOf(i uint32) taskSpec {
+	p := t.specAt(i)
+	return taskSpec{
+		id: string(p.id), key: string(p.key), work: string(p.work), filled: string(p.filled),
+		retries: p.retries, timeout: p.timeout, inputs: string(p.inputs),
+	}
+}
+
+// specText is a taskSpec where it lies in the arena: good until the task leaves
+// memory or is edited.
+type specText struct {
+	id, key, work, filled []byte
+	retries               int
+	timeout               time.Duration
+	inputs                []byte
+}
+
+func (t *table) specAt(i uint32) (p specText) {
 	b := t.texts.get(t.at(i).spec)
 	p.id, b = cutShort(b)
 	p.key, b = cutShort(b)
 	p.work, b = cutShort(b)
 	filled, skip := binary.Uvarint(b)
 	b = b[skip:]
-	p.filled, b = string(b[:filled]), b[filled:]
+	p.filled, b = b[:filled], b[filled:]
 	retries, n := binary.Varint(b)
 	timeout, m := binary.Varint(b[n:])
 	p.retries, p.timeout = int(retries), time.Duration(timeout)
-	p.inputs = string(b[n+m:])
+	p.inputs = b[n+m:]
 	return p
 }
 
-func cutShort(b []byte) (string, []byte) {
+func cutShort(b []byte) (cut, rest []byte) {
 	n := int(b[0])
-	return string(b[1 : 1+n]), b[1+n:]
+	return b[1 : 1+n], b[1+n:]
 }
 
 // taskResult is what a task ended with.
@@ -119,6 +123,13 @@ func (r *taskResult) walk(f *fields) {
 	walkTiming(f, &r.Timing)
 	f.str("error", &r.Error)
 	f.str("by", &r.By)
+}
+
+// putResult stores what a task ended with.
+func (t *table) putResult(i uint32, r *taskResult) {
+	f := t.blank()
+	r.walk(f)
+	t.replace(&t.own(i).result, f.out)
 }
 
 // pastAttempt is one failed try in a task's history.
@@ -164,7 +175,9 @@ func (t *table) remember(i uint32, p pastAttempt) {
 	if p.Outputs.Size() > maxHistoryText {
 		p.Outputs = nil
 	}
-	t.addHistory(i, written(p.walk))
+	f := t.blank()
+	p.walk(f)
+	t.addHistory(i, f.out)
 }
 
 // addHistory adds a line to a slot's history, the oldest falls out.
@@ -219,14 +232,13 @@ func (t *table) contextOf(i uint32) (p pinned) {
 	return p
 }
 
-// written is the fields of a walk, for the arena.
-func written(walk func(*fields)) []byte {
-	var f fields
-	walk(&f)
-	return f.out
+// blank is where a text for the arena is written; the next one takes its place.
+func (t *table) blank() *fields {
+	t.scratch.out = t.scratch.out[:0]
+	return &t.scratch
 }
 
-// mustRead reads what written wrote in this process.
+// mustRead reads a text of the arena.
 func mustRead(line string, walk func(*fields)) {
 	if err := readFields(line, walk); err != nil {
 		panic("engine: a text of our own does not read back: " + err.Error())
