@@ -4,10 +4,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"path/filepath"
 	"reflect"
 	"slices"
 	"strings"
+	"time"
 )
 
 // Action is one kind of change that a repair makes.
@@ -406,11 +408,34 @@ func (f Files) truncate(name string, size int64) error {
 	return errors.Join(err, h.Close())
 }
 
+const asideEnd = ".broken"
+
 // freeName is a folder name that is not taken.
 func freeName(names []string) string {
 	for i := 1; ; i++ {
-		if name := fmt.Sprintf("%04d.broken", i); !slices.Contains(names, name) {
+		if name := fmt.Sprintf("%04d%s", i, asideEnd); !slices.Contains(names, name) {
 			return name
 		}
 	}
+}
+
+// Repaired is when a repair last set something aside in the folder; zero: never.
+// The journal may have forgotten numbers since then that others still know, so
+// who counts on from what it says has to begin above them.
+func Repaired(dir string) (last time.Time, err error) {
+	all, err := os.ReadDir(dir)
+	if err != nil {
+		return last, err
+	}
+	for _, e := range all {
+		if !e.IsDir() || !strings.HasSuffix(e.Name(), asideEnd) {
+			continue
+		}
+		info, err := e.Info()
+		if err != nil {
+			return last, err
+		}
+		last = later(last, info.ModTime())
+	}
+	return last, nil
 }

@@ -50,6 +50,9 @@ func Open(o Options) (*Controller, error) {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
+	if err := usedBefore(o.Dir); err != nil {
+		return nil, err
+	}
 	store, err := snapshot.Open(snapshot.Options{Dir: o.Dir, Log: o.Log}, o.Now())
 	if err != nil {
 		return nil, err
@@ -68,6 +71,13 @@ func Open(o Options) (*Controller, error) {
 func (c *Controller) open() (err error) {
 	o := c.o
 	disk := disk{store: c.store, now: o.Now, keep: o.Keep, log: o.Log}
+	repaired, err := snapshot.Repaired(o.Dir)
+	if err != nil {
+		return err
+	}
+	if !repaired.IsZero() {
+		o.Settings.EpochFloor = max(o.Settings.EpochFloor, uint64(max(repaired.Unix(), 0)))
+	}
 	c.engine, err = engine.New(engine.Options{
 		Store: c.store, Images: disk, Source: source{c.store}, Log: o.Log, Settings: o.Settings, Progress: o.Progress,
 	})
