@@ -118,6 +118,20 @@ func (s *Set) Get(name string) *Manifest {
 	return s.units[i]
 }
 
+// Keep takes over the units whose files have a fault now and had none when old
+// was read: a slip while editing takes no unit out of work.
+func (s *Set) Keep(old *Set) (kept []string) {
+	for _, f := range s.Faults {
+		name := strings.TrimSuffix(filepath.Base(f.File), ".toml")
+		if m := old.Get(name); m != nil && s.Get(name) == nil {
+			s.units = append(s.units, m)
+			slices.SortFunc(s.units, func(a, b *Manifest) int { return strings.Compare(a.Unit.Name, b.Unit.Name) })
+			kept = append(kept, name)
+		}
+	}
+	return kept
+}
+
 // Units are the contracts, sorted by name.
 func (s *Set) Units() []task.Unit {
 	list := make([]task.Unit, len(s.units))

@@ -45,12 +45,42 @@ func (a *app) pauseCommand(on bool) *cobra.Command {
 					return usage("apollo11 "+name+" TYPE", "%s: %w", name, err)
 				}
 			}
-			if err := c.Pause(ctx, typ, on); err != nil {
+			warning, err := unheardOf(ctx, c, typ)
+			if err == nil {
+				err = c.Pause(ctx, typ, on)
+			}
+			if err != nil {
 				return fmt.Errorf("%s: %s: %w", name, what, err)
+			}
+			if warning != "" {
+				a.warn("%s", warning)
 			}
 			return a.done(map[string]any{"type": typ, "paused": on}, "%s %s", did, what)
 		}),
 	}
+}
+
+// unheardOf warns of a type that neither a task nor an executor has: it may be a
+// slip, and a person would think that the right one is paused.
+func unheardOf(ctx context.Context, c *wire.Client, typ string) (string, error) {
+	if typ == "" {
+		return "", nil
+	}
+	queues, err := c.Queues(ctx)
+	if err != nil {
+		return "", err
+	}
+	names := make([]string, len(queues))
+	for i, q := range queues {
+		if names[i] = q.Type; q.Type == typ {
+			return "", nil
+		}
+	}
+	warning := "no task and no executor has type " + typ
+	if near := task.Nearest(typ, names); near != "" {
+		warning += ": did you mean " + near + "?"
+	}
+	return warning, nil
 }
 
 func (a *app) debugCommand() *cobra.Command {

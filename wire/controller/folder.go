@@ -9,6 +9,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+
+	"apollo11/snapshot"
 )
 
 const (
@@ -34,6 +36,28 @@ func folderID(dir string) (string, error) {
 	rand.Read(random) // never fails
 	id := hex.EncodeToString(random)
 	return id, writeWhole(filepath.Join(dir, idFile), id+"\n")
+}
+
+// usedBefore refuses a folder that a controller has worked on and whose journal
+// is gone: to start empty there in silence would lose what was acknowledged.
+func usedBefore(dir string) error {
+	if FolderID(dir) == "" {
+		return nil
+	}
+	for _, pattern := range []string{"journal-*", "snapshot*.json"} {
+		if found, err := filepath.Glob(filepath.Join(escapeGlob(dir), pattern)); err != nil || len(found) > 0 {
+			return err
+		}
+	}
+	return &snapshot.Damage{
+		File: filepath.Join(dir, "journal-*"), What: "a controller has worked on this folder, and its journal is gone",
+		Hint: "bring a copy of the folder back; to start with nothing all the same: rm " + filepath.Join(dir, idFile),
+	}
+}
+
+// escapeGlob takes the meaning off a path's pattern characters.
+func escapeGlob(path string) string {
+	return strings.NewReplacer(`\`, `\\`, "*", `\*`, "?", `\?`, "[", `\[`).Replace(path)
 }
 
 func writeAddr(dir, addr string) error { return writeWhole(filepath.Join(dir, addrFile), addr+"\n") }

@@ -88,7 +88,7 @@ func Run(ctx context.Context, o Options) error {
 		defer work.Close()
 		o.run = unitRunner(o.Environ, work, time.Now)
 	}
-	units, err := loadCatalog(o)
+	units, err := loadCatalog(o, nil)
 	if err != nil {
 		return err
 	}
@@ -103,8 +103,8 @@ func (a *agent) runAll(ctx context.Context) error {
 	helpers, stop := context.WithCancel(context.WithoutCancel(ctx))
 	var group sync.WaitGroup
 	group.Go(func() { a.runner.work(a.run) })
-	options, stamp := a.Options, a.units.stamp
-	group.Go(func() { watch(helpers, options, stamp, a.changed) })
+	options, units := a.Options, a.units
+	group.Go(func() { watch(helpers, options, units, a.changed) })
 	a.link.group, a.link.ctx = &group, helpers
 	err := a.loop(ctx)
 	a.link.close()

@@ -20,10 +20,12 @@ type catalog struct {
 	set   *unit.Set
 	stamp string // of the folder, from before it was read
 	types []string
+	kept  []string          // units whose files have a fault now: as they were before
 	texts map[string]string // contracts in canonical text, of the units offered
 }
 
-func loadCatalog(o Options) (*catalog, error) {
+// loadCatalog reads the folder; old is what was read before, nil at the start.
+func loadCatalog(o Options, old *catalog) (*catalog, error) {
 	stamp, err := unit.Stamp(o.Units)
 	if err != nil {
 		return nil, err
@@ -33,6 +35,9 @@ func loadCatalog(o Options) (*catalog, error) {
 		return nil, err
 	}
 	c := &catalog{set: set, stamp: stamp, types: o.Types, texts: map[string]string{}}
+	if old != nil {
+		c.kept = set.Keep(old.set)
+	}
 	for _, u := range set.Units() {
 		if len(o.Types) == 0 || slices.Contains(o.Types, u.Name) {
 			c.texts[u.Name] = string(u.AppendText(nil))
@@ -76,7 +81,10 @@ func (c *catalog) since(old *catalog) (add, remove []string) {
 
 func (c *catalog) logFaults(log *slog.Logger) {
 	for _, f := range c.set.Faults {
-		log.Error("a unit is left out", "fault", f.Error())
+		log.Error("a manifest has a fault", "fault", f.Error())
+	}
+	for _, name := range c.kept {
+		log.Warn("a unit stays as it was before the fault", "unit", name)
 	}
 	for _, name := range c.types {
 		if _, offered := c.texts[name]; !offered {
@@ -90,10 +98,10 @@ func (c *catalog) logFaults(log *slog.Logger) {
 const lookEvery = time.Second
 
 // watch reads the units folder again whenever it has changed.
-func watch(ctx context.Context, o Options, stamp string, changed chan<- *catalog) {
+func watch(ctx context.Context, o Options, units *catalog, changed chan<- *catalog) {
 	ticks := time.NewTicker(lookEvery)
 	defer ticks.Stop()
-	last := stamp
+	last := units.stamp
 	for {
 		select {
 		case <-ctx.Done():
@@ -104,15 +112,15 @@ func watch(ctx context.Context, o Options, stamp string, changed chan<- *catalog
 		if err != nil {
 			continue // a folder that is away for a moment takes no unit away
 		}
-		if now == stamp || now != last {
+		if now == units.stamp || now != last {
 			last = now
 			continue
 		}
-		units, err := loadCatalog(o)
+		next, err := loadCatalog(o, units)
 		if err != nil {
 			continue
 		}
-		stamp = units.stamp
+		units = next
 		select {
 		case changed <- units:
 		case <-ctx.Done():
