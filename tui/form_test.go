@@ -68,7 +68,7 @@ func TestEditRefused(t *testing.T) {
 func TestEditInTheQueue(t *testing.T) {
 	r := newRig(t, world(), 80, 24).press("3", "j", "e").sees("Edit the inputs of t-0005").misses("requeue")
 	r.press("x=1", "enter").sees("t-0005 edited: it goes on with these inputs")
-	r = newRig(t, world(), 80, 24).press("4", "space", "e").sees("edits one task").press("esc", "*", "e").sees("edits one task")
+	newRig(t, world(), 80, 24).press("4", "space", "e").sees("edits one task").press("esc", "*", "e").sees("edits one task")
 	r = newRig(t, world(), 80, 24).press("4")
 	delete(r.f.detail, "t-0008")
 	r.f.tasks = r.f.tasks[:5]
@@ -150,7 +150,7 @@ func TestDrop(t *testing.T) {
 	if a.Verb != Drop || !reflect.DeepEqual(a.Tasks, want) {
 		t.Fatalf("did %+v", a)
 	}
-	r = newRig(t, world(), 80, 24).press("4", "space", "space", "X").sees("type 2 to do it").press("2", "enter").sees("2 dropped")
+	newRig(t, world(), 80, 24).press("4", "space", "space", "X").sees("type 2 to do it").press("2", "enter").sees("2 dropped")
 }
 
 func TestExplain(t *testing.T) {

@@ -63,6 +63,7 @@ func onTerminalAs(t *testing.T, dir, kind string, args ...string) *terminal {
 	cmd.Env = []string{
 		"TEST_DEFAULTS=" + defaults, "TERM=" + kind, "LANG=C.UTF-8", "HOME=" + dir, "TMPDIR=" + dir, "PATH=" + os.Getenv("PATH"),
 		"APOLLO_LISTEN=127.0.0.1:0", "APOLLO_LOCAL_EXECUTORS=0",
+		"GORACE=atexit_sleep_ms=0", // built with -race, a program sleeps a second before it ends
 	}
 	master, err := pty.StartWithSize(cmd, &pty.Winsize{Rows: 24, Cols: 80})
 	if err != nil {
@@ -138,11 +139,16 @@ func (p *terminal) asked() {
 
 func TestMuteTerminal(t *testing.T) {
 	for _, args := range [][]string{{"--help"}, {"version"}, {"status"}, {"exec", "--units", "nowhere"}} {
-		begun := time.Now()
-		p := onTerminal(t, t.TempDir(), args...)
-		p.end()
-		// The stall would be 5 s; 200 ms is the aim, and a busy machine may need more.
-		took := time.Since(begun)
+		// The stall would be 5 s, each time; 200 ms is the aim, and a busy machine may
+		// need more, but not each time.
+		var p *terminal
+		took := time.Hour
+		for try := 0; try < 5 && took > time.Second; try++ {
+			begun := time.Now()
+			p = onTerminal(t, t.TempDir(), args...)
+			p.end()
+			took = time.Since(begun)
+		}
 		t.Logf("%q took %s", args, took)
 		if took > time.Second {
 			t.Errorf("%q took %s", args, took)
