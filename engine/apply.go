@@ -31,14 +31,14 @@ func (r *configured) apply(s *state) uint32 {
 }
 
 func (r *submitted) apply(s *state) uint32 {
-	if s.find(r.Task) != 0 {
-		panic(brokenRule(fmt.Sprintf("task %q is there already", r.Task)))
-	}
 	spec := taskSpec{id: r.Task, key: r.Key, filled: r.Filled, retries: r.Retries - 1, timeout: r.Timeout}
 	if err := spec.check(); err != nil {
 		panic(brokenRule(err.Error()))
 	}
 	i := s.create(r.Task)
+	if i == 0 {
+		panic(brokenRule(fmt.Sprintf("task %q is there already", r.Task)))
+	}
 	s.nums++
 	t := s.at(i)
 	t.num, t.submitted, t.named = s.nums, s.wall, r.Named

@@ -137,6 +137,9 @@ func (l *taskLine) load(s *loading) error {
 		return fmt.Errorf("task %s: %w", l.id, err)
 	}
 	i := s.create(l.id)
+	if i == 0 {
+		return fmt.Errorf("task %s: stands twice", l.id)
+	}
 	t := s.at(i)
 	l.slot.chain, l.slot.typ, l.course.exec = t.chain, s.typ(l.typ), x
 	*t.slot = l.slot
@@ -162,7 +165,7 @@ func (s *loading) checkTask(l *taskLine) (x uint32, err error) {
 		}
 	}
 	switch {
-	case s.find(l.id) != 0 || s.names.gone[l.id] != nil:
+	case s.names.gone[l.id] != nil:
 		return 0, errors.New("stands twice")
 	case l.key != "" && s.names.keys[nameKey{l.typ, l.key}] != "":
 		return 0, fmt.Errorf("key %s stands twice", l.key)

@@ -170,11 +170,17 @@ func (t *table) find(id string) uint32 {
 	return 0
 }
 
-// create takes a free slot for an id.
+// create takes a free slot for an id; 0 if it has one.
 func (t *table) create(id string) uint32 {
-	i := t.slots.take()
 	hash := uint32(maphash.String(t.seed, id))
-	t.slots.at(i).chain = t.ids[hash]
+	first := t.ids[hash]
+	for i := first; i != 0; i = t.slots.at(i).chain {
+		if string(t.idBytes(i)) == id {
+			return 0
+		}
+	}
+	i := t.slots.take()
+	t.slots.at(i).chain = first
 	t.ids[hash] = i
 	t.live++
 	return i

@@ -93,12 +93,13 @@ func parseFields(b []byte, sum uint32) (line, error) {
 
 // parseUint takes a decimal from 1 up, without leading zeros, and the space after it.
 func parseUint(b []byte) (n uint64, rest []byte, ok bool) {
+	const safe = 19 // digits of any number that fits
 	for i, c := range b {
 		if c == ' ' {
 			return n, b[i+1:], i > 0 && b[0] != '0'
 		}
 		d := uint64(c - '0')
-		if c < '0' || c > '9' || n > (math.MaxUint64-d)/10 {
+		if c < '0' || c > '9' || i >= safe && n > (math.MaxUint64-d)/10 {
 			return 0, nil, false
 		}
 		n = n*10 + d
