@@ -286,7 +286,7 @@ func TestNamesAreForgotten(t *testing.T) {
 
 // A failing task keeps the newest attempts only, and little of each.
 func TestHistoryIsBounded(t *testing.T) {
-	b := newBounded(t, func(s *Settings) { s.Unit.Retry.Retries, s.Unit.Retry.Interval = 1000, 0 })
+	b := newBounded(t, func(s *Settings) { s.Retry.Retries, s.Retry.Interval = 1000, 0 })
 	b.register("a")
 	id := b.do(Submit{Specs: []task.Spec{{Type: "a", Retries: task.Unset}}})[0].answer.([]view.Submitted)[0].ID
 	i := b.m.find(id)

@@ -122,12 +122,13 @@ type Edit struct {
 
 // Pause stops dispatching (On) or lets it go on: of one type, or all. Answered Done.
 type Pause struct {
-	Type string // empty: everything
-	On   bool
+	Type  string // empty: everything
+	On    bool
+	Actor string
 }
 
 // Drain lets an executor finish what it runs and takes nothing new. Answered Done.
-type Drain struct{ Exec string }
+type Drain struct{ Exec, Actor string }
 
 // Debug switches the wire tap; on, it goes off by itself after 15 minutes,
 // unless the settings have it on. Answered Done.

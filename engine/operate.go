@@ -16,7 +16,7 @@ func (m *machine) pause(c Pause) error {
 			return fmt.Errorf("%w: %w", ErrInvalid, err)
 		}
 	}
-	m.emit(&paused{Type: c.Type, On: c.On})
+	m.emit(&paused{Type: c.Type, On: c.On, By: cutText(c.Actor, maxActor)})
 	return nil
 }
 
@@ -31,7 +31,7 @@ func (m *machine) drain(c Drain) error {
 		return fmt.Errorf("%w: executor %s is offline", ErrInvalid, task.Printable(c.Exec))
 	}
 	if !e.draining {
-		m.emit(&draining{Exec: c.Exec})
+		m.emit(&draining{Exec: c.Exec, By: cutText(c.Actor, maxActor)})
 		m.dirty = append(m.dirty, x)
 	}
 	m.order(e, DrainOrder{Reason: "drained by an operator"})

@@ -395,10 +395,13 @@ func (r *wentOffline) walk(f *fields) {
 }
 
 // draining lets an executor finish and take nothing new.
-type draining struct{ Exec string }
+type draining struct{ Exec, By string }
 
-func (*draining) kind() string     { return "exec.drain" }
-func (r *draining) walk(f *fields) { f.str("exec", &r.Exec) }
+func (*draining) kind() string { return "exec.drain" }
+func (r *draining) walk(f *fields) {
+	f.str("exec", &r.Exec)
+	f.str("by", &r.By)
+}
 
 // executorForgotten drops an executor that has been offline for long.
 type executorForgotten struct{ Exec string }
@@ -422,12 +425,14 @@ func (r *unitDeclared) walk(f *fields) {
 type paused struct {
 	Type string
 	On   bool
+	By   string
 }
 
 func (*paused) kind() string { return "pause" }
 func (r *paused) walk(f *fields) {
 	f.str("type", &r.Type)
 	f.flag("on", &r.On)
+	f.str("by", &r.By)
 }
 
 // repaired is a state key set by a person.

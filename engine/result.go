@@ -246,7 +246,7 @@ func (m *machine) retry(typ uint32) task.Retry {
 	if u := m.types[typ].unit; u != nil {
 		return u.Retry
 	}
-	return m.set.Unit.Retry
+	return m.set.Retry
 }
 
 func (m *machine) retries(i uint32) int {

@@ -105,7 +105,7 @@ func newScript(t *testing.T) *script {
 		t: t, set: DefaultSettings(), links: map[string]*scriptLink{}, units: map[string]task.Unit{},
 		now: moment{raw: time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC).UnixNano(), mono: int64(time.Hour)},
 	}
-	s.set.Unit.Retry.Jitter = 0
+	s.set.Retry.Jitter = 0
 	return s
 }
 
@@ -337,7 +337,7 @@ func (s *script) prepare(word, rest string) {
 		case "retain_keys":
 			s.set.RetainKeys = mustDuration(s.t, v.Value)
 		case "jitter":
-			s.set.Unit.Retry.Jitter = 0.5
+			s.set.Retry.Jitter = 0.5
 		case "key":
 			s.setKey(field, v.Value)
 		default:

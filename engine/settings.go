@@ -18,7 +18,7 @@ type Settings struct {
 	Limits         map[string]int // of a type at once; 0 or absent: no limit
 	Undeclared     bool           // state keys without a contract are accepted
 	Keys           []KeyRule
-	Unit           UnitDefaults
+	Retry          task.Retry    // of tasks whose type nobody declared a contract for
 	RetainTasks    int           // finished tasks kept in memory
 	RetainAge      time.Duration // and how long
 	RetainKeys     time.Duration // how long ids and keys of forgotten tasks are remembered
@@ -31,21 +31,12 @@ type Settings struct {
 	base time.Time // where the loop's monotonic clock begins
 }
 
-// UnitDefaults are for tasks whose type nobody declared a contract for.
-type UnitDefaults struct {
-	Retry   task.Retry
-	Timeout time.Duration
-}
-
 // DefaultSettings are the values that config.toml documents.
 func DefaultSettings() Settings {
 	return Settings{
 		Heartbeat: 10 * time.Second, Misses: 2, Timeout: 30 * time.Second, ReconnectGrace: 5 * time.Second,
 		Hold: 2 * time.Second, QueueThreshold: 256, CrashLimit: 3, Undeclared: true,
-		Unit: UnitDefaults{
-			Retry:   task.Retry{Retries: 1, Interval: 2 * time.Second, Backoff: 1, Jitter: 0.1},
-			Timeout: 5 * time.Minute,
-		},
+		Retry:       task.Retry{Retries: 1, Interval: 2 * time.Second, Backoff: 1, Jitter: 0.1},
 		RetainTasks: 100_000, RetainAge: 168 * time.Hour, RetainKeys: 168 * time.Hour,
 	}
 }

@@ -73,7 +73,7 @@ func simSettings() Settings {
 	set.RetainTasks = 12
 	set.Limits = map[string]int{"b": 2}
 	set.Keys = []KeyRule{{Rule: task.Rule{Name: "total", Kind: task.Int}, From: "n", Apply: task.Add}}
-	set.Unit.Retry.Interval = 500 * time.Millisecond
+	set.Retry.Interval = 500 * time.Millisecond
 	return set
 }
 

@@ -70,7 +70,7 @@ var tellers = map[string]func(*teller) style{
 	"exec.types":    func(t *teller) style { t.add("offers %s", cmp.Or(names(t.take("types")), "nothing")); return plain },
 	"exec.late":     func(t *teller) style { t.add("missed a beat"); return yellow },
 	"exec.offline":  func(t *teller) style { t.add("offline"); t.reason(); return red },
-	"exec.drain":    func(t *teller) style { t.add("draining"); return yellow },
+	"exec.drain":    func(t *teller) style { t.add("draining"); t.some("by %s", t.take("by")); return yellow },
 	"exec.forget":   func(t *teller) style { t.add("offline for long, forgotten"); return dim },
 	"unit":          func(t *teller) style { t.add("contract of %s", t.take("type")); return dim },
 	"pause":         tellPause,
@@ -184,9 +184,11 @@ func tellPause(t *teller) style {
 	}
 	if on := t.take("on"); on == "true" || on == "1" {
 		t.add("paused %s", what)
+		t.some("by %s", t.take("by"))
 		return yellow
 	}
 	t.add("continued %s", what)
+	t.some("by %s", t.take("by"))
 	return plain
 }
 

@@ -197,10 +197,7 @@ func (s *serve) settings() engine.Settings {
 		Heartbeat: c.Heartbeat.Interval, Misses: c.Heartbeat.Misses, Timeout: c.Heartbeat.Timeout,
 		ReconnectGrace: c.Heartbeat.ReconnectGrace, Hold: c.Wire.Hold, QueueThreshold: c.Scheduler.QueueThreshold,
 		CrashLimit: c.Scheduler.CrashLimit, Limits: c.Limits, Undeclared: c.Engine.UndeclaredState, Keys: keys,
-		Unit: engine.UnitDefaults{
-			Retry:   task.Retry{Retries: c.Unit.Retries, Interval: c.Unit.RetryInterval, Backoff: c.Unit.Backoff, Jitter: c.Unit.Jitter},
-			Timeout: c.Unit.Timeout,
-		},
+		Retry:       task.Retry{Retries: c.Unit.Retries, Interval: c.Unit.RetryInterval, Backoff: c.Unit.Backoff, Jitter: c.Unit.Jitter},
 		RetainTasks: c.Retention.Tasks, RetainAge: c.Retention.TasksAge, RetainKeys: c.Retention.Keys,
 		ConfigHash: c.Hash(), Build: build(), Debug: c.Debug, Seed: uint64(s.Now().UnixNano()),
 	}

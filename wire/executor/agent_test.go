@@ -740,10 +740,8 @@ func TestUnitsFolderChanges(t *testing.T) {
 			t.Errorf("changed: %+v", got)
 		}
 		s.unit("v", "execute = 'true'\nretries = 5x")
-		if got := types(c); !slices.Equal(got.Remove, []string{"v"}) || len(got.Add) != 0 {
-			t.Errorf("broken: %+v", got)
-		}
-		if !strings.Contains(s.log.String(), "v.toml:2") {
+		c.quiet(10 * time.Second) // a slip while editing takes no unit out of work
+		if !strings.Contains(s.log.String(), "v.toml:2") || !strings.Contains(s.log.String(), "stays as it was") {
 			t.Error(s.log.String())
 		}
 		s.unit("v", "execute = 'true'\nretries = 6")

@@ -149,7 +149,7 @@ func (a *agent) takeError(said *wire.Error) {
 	a.Log.Warn("the controller refuses a message", "code", string(said.Code), "message", said.Message, "fatal", said.Fatal)
 	switch {
 	case said.Code == wire.CodeUnauthorized,
-		a.link.state == registering && (said.Code == wire.CodeForbidden || said.Code == wire.CodeInvalid):
+		a.link.state == registering && (said.Code == wire.CodeForbidden || said.Code == wire.CodeInvalid || said.Code == wire.CodeTooLarge):
 		a.fatal = said
 	case said.Code == wire.CodeUnregistered:
 		a.link.pause = pauseMost // another with our id: do not fight for it

@@ -116,8 +116,8 @@ func TestClient(t *testing.T) {
 				return c.Edit(ctx, wire.Edit{ID: "t1", Set: task.Values{{Name: "a", Value: "=\n"}}, Unset: []string{"b"}})
 			}, detail(), engine.Edit{ID: "t1", Set: task.Values{{Name: "a", Value: "=\n"}}, Unset: []string{"b"}, Actor: "ann"}},
 			{func() (any, error) { return c.Explain(ctx, "t") }, explanation, engine.GetExplanation{ID: "t"}},
-			{func() (any, error) { return nil, c.Pause(ctx, "echo", true) }, nil, engine.Pause{Type: "echo", On: true}},
-			{func() (any, error) { return nil, c.Drain(ctx, "e1") }, nil, engine.Drain{Exec: "e1"}},
+			{func() (any, error) { return nil, c.Pause(ctx, "echo", true) }, nil, engine.Pause{Type: "echo", On: true, Actor: "ann"}},
+			{func() (any, error) { return nil, c.Drain(ctx, "e1") }, nil, engine.Drain{Exec: "e1", Actor: "ann"}},
 			{func() (any, error) { return nil, c.Debug(ctx, false) }, nil, engine.Debug{}},
 			{func() (any, error) {
 				return c.Repair(ctx, wire.Repair{Key: "k", Value: "1", Delete: true, Reason: "r"})

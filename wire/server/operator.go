@@ -112,10 +112,10 @@ func (s *session) command(op wire.Op) (engine.Command, error) {
 		return engine.GetExplanation{ID: id}, err
 	case wire.OpPause:
 		typ, on, err := wire.ParseSwitch(m)
-		return engine.Pause{Type: typ, On: on}, err
+		return engine.Pause{Type: typ, On: on, Actor: s.id}, err
 	case wire.OpDrain:
 		id, err := wire.ParseName(m)
-		return engine.Drain{Exec: id}, err
+		return engine.Drain{Exec: id, Actor: s.id}, err
 	case wire.OpDebug:
 		_, on, err := wire.ParseSwitch(m)
 		return engine.Debug{On: on}, err
