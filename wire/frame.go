@@ -12,8 +12,9 @@ const (
 	// FirstFrame is the longest text before a register or hello is answered.
 	FirstFrame = 64 << 10
 
-	header     = 4       // bytes of a frame's length
-	readBuffer = 4 << 10 // what a quiet connection costs
+	header     = 4        // bytes of a frame's length
+	readBuffer = 4 << 10  // what a quiet connection costs
+	busyBuffer = 64 << 10 // what one costs at most on which nothing long comes, but much
 )
 
 // FrameSizeError is a frame that announces more than the cap; its connection
@@ -33,6 +34,7 @@ type Frames struct {
 	buf   []byte // as long as its capacity
 	start int    // of the first byte that was not handed out
 	end   int    // of the bytes read so far
+	got   int    // bytes of the last read
 }
 
 // NewFrames takes frames of at most limit bytes of text.
@@ -74,6 +76,7 @@ func (f *Frames) ReadOnce(r io.Reader) (int, error) {
 	f.room()
 	n, err := r.Read(f.buf[f.end:])
 	f.end += n
+	f.got = n
 	if n > 0 {
 		err = nil // the next read will say it again
 	}
@@ -83,18 +86,33 @@ func (f *Frames) ReadOnce(r io.Reader) (int, error) {
 // room makes place for at least one more byte.
 func (f *Frames) room() {
 	have := f.end - f.start
-	size := len(f.buf)
+	size := f.fitting(have)
 	switch {
-	case have == 0 && size != readBuffer:
-		f.buf = make([]byte, readBuffer) // also gives a large frame's memory back
+	case size != len(f.buf):
+		grown := make([]byte, size)
+		copy(grown, f.buf[f.start:f.end])
+		f.buf = grown
 	case f.start > 0:
 		copy(f.buf, f.buf[f.start:f.end])
-	case f.end == size:
-		grown := make([]byte, size*2)
-		copy(grown, f.buf)
-		f.buf = grown
 	}
 	f.start, f.end = 0, have
+}
+
+// fitting is the size of buffer for the next read. Where a read filled it, more
+// waits: the next brings twice as much at once. It shrinks when a read brought
+// little, so that a connection that falls quiet costs little again.
+func (f *Frames) fitting(have int) int {
+	size := len(f.buf)
+	filled := size > 0 && f.end == size
+	switch {
+	case have == size && size > 0, filled && size < busyBuffer:
+		return size * 2
+	case have > 0:
+		return size
+	case size > busyBuffer, f.got < size/4:
+		return readBuffer
+	}
+	return max(size, readBuffer)
 }
 
 // beginFrame appends an empty length; endFrame fills it in.

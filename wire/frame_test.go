@@ -159,3 +159,37 @@ func (s *steps) Read(p []byte) (int, error) {
 	s.rest = s.rest[n:]
 	return n, nil
 }
+
+// A connection under load reads much at once into memory it keeps; a little read
+// gives the memory back.
+func TestFramesUnderLoad(t *testing.T) {
+	long, short := AppendFrame(nil, make([]byte, 13<<10)), AppendFrame(nil, []byte("type=heartbeat"))
+	many := bytes.Repeat(short, 10_000)
+	f := NewFrames(MaxFrame)
+	drain := func(stream []byte) (reads int) {
+		for r := bytes.NewReader(stream); r.Len() > 0; reads++ {
+			if _, err := f.ReadOnce(r); err != nil {
+				t.Fatal(err)
+			}
+			for ok := true; ok; {
+				if _, ok, _ = f.Next(); len(f.buf) > busyBuffer {
+					t.Fatalf("%d bytes for short frames", len(f.buf))
+				}
+			}
+		}
+		return reads
+	}
+	drain(long)
+	if got := testing.AllocsPerRun(20, func() { drain(long) }); got > 1 { // the stream's reader
+		t.Errorf("%v allocations for a frame like the last", got)
+	}
+	if reads := drain(many); reads > len(many)/busyBuffer+6 {
+		t.Errorf("%d reads for %d bytes that wait", reads, len(many))
+	}
+	for range 2 {
+		drain(short)
+	}
+	if len(f.buf) != readBuffer {
+		t.Errorf("%d bytes kept when the connection is quiet", len(f.buf))
+	}
+}
