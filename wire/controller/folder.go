@@ -39,12 +39,13 @@ func folderID(dir string) (string, error) {
 }
 
 // usedBefore refuses a folder that a controller has worked on and whose journal
-// is gone: to start empty there in silence would lose what was acknowledged.
+// is gone: to start empty there in silence would lose what was acknowledged. A
+// repair that started with nothing left its originals in a .broken folder.
 func usedBefore(dir string) error {
 	if FolderID(dir) == "" {
 		return nil
 	}
-	for _, pattern := range []string{"journal-*", "snapshot*.json"} {
+	for _, pattern := range []string{"journal-*", "snapshot*.json", "*.broken"} {
 		if found, err := filepath.Glob(filepath.Join(escapeGlob(dir), pattern)); err != nil || len(found) > 0 {
 			return err
 		}
