@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"encoding/csv"
 	"fmt"
 	"math"
@@ -38,7 +39,8 @@ func TestScripts(t *testing.T) {
 			e.Setenv("HOME", e.WorkDir)
 			e.Setenv("TMPDIR", e.WorkDir)
 			e.Setenv("TZ", "UTC")
-			return nil
+			// More than a script could hold as text.
+			return os.WriteFile(filepath.Join(e.WorkDir, "big"), bytes.Repeat([]byte{'a'}, 200<<10), 0o600)
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"eventually": eventually, "ready": ready, "slay": slay, "flip": flip, "cut": cut,
