@@ -77,7 +77,7 @@ func (x *explainer) queued() {
 	name, before := x.m.types[x.t.typ].name, x.before()
 	switch {
 	case before > 0:
-		x.say("%s of type %s %s before it in the queue", several(before, "task"), name, isAre(before))
+		x.say("%s of type %s %s before it in the queue", task.Plural(before, "task"), name, isAre(before))
 	case held:
 		x.say("it is the next of type %s", name)
 	default:
@@ -281,13 +281,6 @@ func roughly(d time.Duration) string {
 
 // said is somebody's text within a sentence.
 func said(text string) string { return printableCut(strings.TrimSpace(text), 300) }
-
-func several(n int, noun string) string {
-	if n == 1 {
-		return "1 " + noun
-	}
-	return fmt.Sprintf("%d %ss", n, noun)
-}
 
 func isAre(n int) string {
 	if n == 1 {

@@ -54,11 +54,11 @@ func (x *explainer) notRepeated(class task.Class) string {
 	case once && class != task.PrepareFailed && (class.UsesRetry() || class == task.ExecutorLost || class == task.StaleContext):
 		return "its unit is idempotent = false, by its own word or by retries = 0: what may have begun is never repeated by itself"
 	case class.UsesRetry() && int(x.t.tries) <= retries:
-		return fmt.Sprintf("its repeats were used up; it would have %s now", several(retries, "repeat"))
+		return fmt.Sprintf("its repeats were used up; it would have %s now", task.Plural(retries, "repeat"))
 	case class.UsesRetry() && retries == 0:
 		return "it is not repeated by itself: retries = 0"
 	case class.UsesRetry():
-		return fmt.Sprintf("%s did not help; no more are allowed", several(retries, "repeat"))
+		return fmt.Sprintf("%s did not help; no more are allowed", task.Plural(retries, "repeat"))
 	case class == task.CrashLimit:
 		return "a task under which scheduler.crash_limit executors were lost is not repeated by itself"
 	case class == task.StaleContext:
@@ -85,7 +85,7 @@ func (x *explainer) past() {
 		x.say("attempt %d, version %s on executor %s, %s: %s", p.Attempt, p.Version, p.Exec, x.ago(p.Finished), x.failure(p.Class, p.Error))
 	}
 	if n := int(x.t.sent) - int(x.t.attempt); n > 0 {
-		x.say("%s came to nothing, and does not count: never arrived, called back, or its executor left in order", several(n, "dispatch"))
+		x.say("%s came to nothing, and does not count: never arrived, called back, or its executor left in order", task.Plural(n, "dispatch"))
 		x.hint("replay %s", x.id)
 	}
 	x.late()

@@ -41,3 +41,14 @@ func clean(s string) bool {
 	}
 	return true
 }
+
+// Plural counts things in words: 1 task, 2 tasks, 2 dispatches.
+func Plural[N int | int64 | uint64](n N, noun string) string {
+	switch {
+	case n == 1:
+		return "1 " + noun
+	case strings.HasSuffix(noun, "ch"):
+		noun += "e"
+	}
+	return strconv.FormatInt(int64(n), 10) + " " + noun + "s"
+}

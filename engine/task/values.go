@@ -131,7 +131,7 @@ func AppendEscaped(dst []byte, s string) []byte {
 // Unescape undoes AppendEscaped in one scan from left to right; any other
 // escape, or a bare equals sign or newline, is an error.
 func Unescape(s string) (string, error) {
-	if strings.IndexByte(s, '\\') < 0 && !strings.ContainsAny(s, "=\n") {
+	if strings.IndexByte(s, '\\') < 0 && strings.IndexByte(s, '=') < 0 && strings.IndexByte(s, '\n') < 0 {
 		return s, nil
 	}
 	out := make([]byte, 0, len(s))

@@ -91,7 +91,7 @@ func tellSubmit(t *teller) style {
 	t.some("deadline %s", t.moment("deadline"))
 	t.some("timeout %s", t.micros("timeout_us"))
 	if n, err := strconv.Atoi(t.take("retries1")); err == nil {
-		t.add("%s", plural(n-1, "repeat"))
+		t.add("%s", task.Plural(n-1, "repeat"))
 	}
 	t.some("%s", values(t.take("in")))
 	return plain

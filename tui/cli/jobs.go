@@ -80,7 +80,7 @@ func readJobLine(in *bufio.Reader) (line []byte, size int, err error) {
 func badLines(code Code, faults []string) error {
 	more := len(faults) - maxFaults
 	if more > 0 {
-		faults = append(faults[:maxFaults], fmt.Sprintf("submit: and %s more", plural(more, "bad line")))
+		faults = append(faults[:maxFaults], fmt.Sprintf("submit: and %s more", task.Plural(more, "bad line")))
 	}
 	return &ExitError{Code: code, Err: errors.New(strings.Join(faults, "\n")), Hint: `a line is {"type":"TYPE","in":{"name":"value"}}, optionally with "id" or "key"; nothing was submitted`}
 }

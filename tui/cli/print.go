@@ -188,14 +188,6 @@ func span(d time.Duration) string {
 	return fmt.Sprintf("%dd%dh", d/day, d%day/time.Hour)
 }
 
-// plural is a count with its noun.
-func plural[N int | int64](n N, noun string) string {
-	if n == 1 {
-		return "1 " + noun
-	}
-	return fmt.Sprintf("%d %ss", n, noun)
-}
-
 // stopped reports whether a person ended it, by ctrl+c.
 func stopped(ctx context.Context, err error) bool {
 	return err != nil && ctx.Err() != nil

@@ -215,8 +215,8 @@ func (r *replay) summary() error {
 	s := r.sum
 	text := "# nothing happened"
 	if s.events > 0 {
-		text = fmt.Sprintf("# %s in %s, %s, %s", plural(s.events, "event"), span(s.last.Sub(s.first)),
-			plural(s.failed, "failed attempt"), plural(s.dead, "dead letter"))
+		text = fmt.Sprintf("# %s in %s, %s, %s", task.Plural(s.events, "event"), span(s.last.Sub(s.first)),
+			task.Plural(s.failed, "failed attempt"), task.Plural(s.dead, "dead letter"))
 	}
 	_, err := fmt.Fprintln(r.app.out, r.app.paint().paint(dim, text))
 	return err

@@ -132,7 +132,7 @@ func (a *app) bulkAgreed(ctx context.Context, c *wire.Client, b *bulk, s view.Se
 	if n.Matched == 0 {
 		return false, a.printChanged(b, &view.Changed{})
 	}
-	what := plural(n.Matched, "task")
+	what := task.Plural(n.Matched, "task")
 	if len(n.Samples) > 0 {
 		what += ", such as " + strings.Join(n.Samples, ", ")
 	}

@@ -207,5 +207,5 @@ func needs(least, got int) string {
 	if got == 0 && least == 1 {
 		return "which one"
 	}
-	return fmt.Sprintf("wants %s, got %d", plural(least, "word"), got)
+	return fmt.Sprintf("wants %s, got %d", task.Plural(least, "word"), got)
 }

@@ -108,7 +108,7 @@ func lateText(s *view.Status) string {
 	if s.Late == 0 && s.Duplicates == 0 {
 		return ""
 	}
-	return fmt.Sprintf("%s not applied (apollo11 late), %s", plural(s.Late, "result"), plural(s.Duplicates, "duplicate"))
+	return fmt.Sprintf("%s not applied (apollo11 late), %s", task.Plural(s.Late, "result"), task.Plural(s.Duplicates, "duplicate"))
 }
 
 // shortHash is enough of a hash to tell two apart.

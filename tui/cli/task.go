@@ -108,10 +108,10 @@ func attemptText(d *view.Detail) string {
 	}
 	text := strconv.FormatInt(d.Attempt, 10)
 	if d.Retries >= 0 {
-		text += fmt.Sprintf(", %s allowed", plural(d.Retries, "repeat"))
+		text += fmt.Sprintf(", %s allowed", task.Plural(d.Retries, "repeat"))
 	}
 	if d.Crashes > 0 {
-		text += fmt.Sprintf(", %s lost under it", plural(d.Crashes, "executor"))
+		text += fmt.Sprintf(", %s lost under it", task.Plural(d.Crashes, "executor"))
 	}
 	return text
 }

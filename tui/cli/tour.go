@@ -38,7 +38,7 @@ func (p *Program) Tour(ctx context.Context, t Tour) error {
 	if _, err := c.Submit(ctx, specs); err != nil {
 		return a.failure(err)
 	}
-	fmt.Fprintf(a.out, "%s submitted: the weather of Seattle, month by month\n", plural(len(specs), "task"))
+	fmt.Fprintf(a.out, "%s submitted: the weather of Seattle, month by month\n", task.Plural(len(specs), "task"))
 	if err := a.settle(ctx, c, len(specs)); err != nil {
 		return a.failure(err)
 	}

@@ -45,10 +45,11 @@ func sentence(r snapshot.Report, v engine.Verified) string {
 	if v.Whole {
 		from = "the first record"
 	}
-	text := fmt.Sprintf("verified: %d records in %d segments, folded from %s; %d tasks, %d state keys, state hash %s",
-		r.Entries, len(r.Segments), from, v.Tasks, v.Keys, v.Hash)
+	text := fmt.Sprintf("verified: %s in %s, folded from %s; %s, %s, state hash %s",
+		task.Plural(r.Entries, "record"), task.Plural(len(r.Segments), "segment"), from,
+		task.Plural(v.Tasks, "task"), task.Plural(v.Keys, "state key"), v.Hash)
 	if v.Images > 0 {
-		text += fmt.Sprintf(", equal to %d saved ones", v.Images)
+		text += ", equal to that of " + task.Plural(v.Images, "saved image")
 	}
 	if r.Torn != nil {
 		text += "; the last batch is torn, the next start cuts it"
