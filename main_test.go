@@ -3,11 +3,13 @@ package main
 import (
 	"bytes"
 	"encoding/csv"
+	"encoding/json"
 	"fmt"
 	"math"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -15,10 +17,12 @@ import (
 	"testing"
 	"time"
 
+	"github.com/BurntSushi/toml"
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"apollo11/engine"
 	"apollo11/engine/mission"
+	"apollo11/tui"
 	"apollo11/tui/cli"
 )
 
@@ -267,5 +271,168 @@ func TestClocks(t *testing.T) {
 	})
 	if err != nil {
 		t.Fatal(err)
+	}
+}
+
+// tmux runs the terminal multiplexer, with a server of the script's own.
+func tmux(ts *testscript.TestScript, args ...string) (string, error) {
+	cmd := exec.Command("tmux", append([]string{"-S", ts.MkAbs("tmux"), "-f", "/dev/null"}, args...)...)
+	cmd.Dir = ts.MkAbs(".")
+	for _, name := range []string{
+		"PATH", "HOME", "TMPDIR", "TZ", "LANG", "TERM", "APOLLO_LISTEN", "APOLLO_LOCAL_EXECUTORS",
+	} {
+		cmd.Env = append(cmd.Env, name+"="+ts.Getenv(name))
+	}
+	out, err := cmd.CombinedOutput()
+	return string(out), err
+}
+
+// terminal NAME WIDTH HEIGHT COMMAND: a real terminal in which a command runs.
+// It stays when the command ends, so that its last words can be read.
+func terminal(ts *testscript.TestScript, _ bool, args []string) {
+	if len(args) != 4 {
+		ts.Fatalf("usage: terminal NAME WIDTH HEIGHT COMMAND")
+	}
+	ts.Defer(func() {
+		tmux(ts, "kill-server")
+		locks, _ := filepath.Glob(ts.MkAbs("apollo11-demo-*/data/LOCK"))
+		for _, lock := range locks { // a controller outlives its terminal
+			text, _ := os.ReadFile(lock)
+			if pid, err := strconv.Atoi(strings.TrimSpace(string(text))); err == nil {
+				syscall.Kill(pid, syscall.SIGKILL)
+			}
+		}
+	})
+	out, err := tmux(ts, "new-session", "-d", "-s", args[0], "-x", args[1], "-y", args[2], args[3]+"; exec sleep 600")
+	if err != nil {
+		ts.Fatalf("tmux: %v: %s", err, out)
+	}
+}
+
+// press NAME KEY…: presses keys, by tmux's names or letter by letter.
+func press(ts *testscript.TestScript, _ bool, args []string) {
+	time.Sleep(200 * time.Millisecond) // a person reads first; the console insists on it in its dialogs
+	if out, err := tmux(ts, append([]string{"send-keys", "-t", args[0]}, args[1:]...)...); err != nil {
+		ts.Fatalf("tmux: %v: %s", err, out)
+	}
+}
+
+// resize NAME WIDTH HEIGHT: another size for a terminal.
+func resize(ts *testscript.TestScript, _ bool, args []string) {
+	if out, err := tmux(ts, "resize-window", "-t", args[0], "-x", args[1], "-y", args[2]); err != nil {
+		ts.Fatalf("tmux: %v: %s", err, out)
+	}
+}
+
+// sees NAME PATTERN: waits until a terminal shows it, or, with !, does not.
+func sees(ts *testscript.TestScript, neg bool, args []string) {
+	if len(args) != 2 {
+		ts.Fatalf("usage: sees NAME PATTERN")
+	}
+	pattern, err := regexp.Compile(args[1])
+	ts.Check(err)
+	screen := ""
+	for deadline := time.Now().Add(3 * patience); ; time.Sleep(20 * time.Millisecond) {
+		if screen, err = tmux(ts, "capture-pane", "-p", "-t", args[0]); err == nil && pattern.MatchString(screen) != neg {
+			return
+		}
+		if time.Now().After(deadline) { // the demo takes its time, and a busy machine more
+			ts.Fatalf("%s: not within %s; the terminal shows:\n%s", args[1], 3*patience, screen)
+		}
+	}
+}
+
+// worksOn: waits until more tasks have succeeded than had at first.
+func worksOn(ts *testscript.TestScript, _ bool, _ []string) {
+	succeeded := func() int64 {
+		ts.Check(ts.Exec("apollo11", "status", "--json"))
+		var status struct{ Tasks map[string]int64 }
+		ts.Check(json.Unmarshal([]byte(ts.ReadFile("stdout")), &status))
+		return status.Tasks["succeeded"]
+	}
+	before := succeeded()
+	poll(ts, "another task", func() bool { return succeeded() > before })
+}
+
+// The README's tables are made from what they are about: `UPDATE=1 go test -run
+// README .` writes them anew.
+func TestREADMETables(t *testing.T) {
+	file, err := os.ReadFile("README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	readme := string(file)
+	for name, table := range map[string]string{"settings": settingsTable(t), "keys": tui.Keys()} {
+		begin, end := "<!-- "+name+" -->\n", "<!-- end of "+name+" -->"
+		head, rest, ok := strings.Cut(readme, begin)
+		kept, tail, closed := strings.Cut(rest, end)
+		if !ok || !closed {
+			t.Fatalf("README.md has no place for the %s", name)
+		}
+		if strings.TrimSpace(kept) != strings.TrimSpace(table) {
+			if os.Getenv("UPDATE") == "" {
+				t.Errorf("README.md: the table of %s is another now (UPDATE=1 go test -run README . writes it):\n%s", name, table)
+			}
+			readme = head + begin + "\n" + table + "\n" + end + tail
+		}
+	}
+	if os.Getenv("UPDATE") != "" {
+		if err := os.WriteFile("README.md", []byte(readme), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+var (
+	sectionLine = regexp.MustCompile(`^\[(\w+)\]\s*(?:# (.*))?$`)
+	settingLine = regexp.MustCompile(`^(\w+) = (.*?)\s+# (.*)$`)
+)
+
+// settingsTable is config.toml as a table; every key in it must have its line.
+func settingsTable(t *testing.T) string {
+	t.Helper()
+	text, err := os.ReadFile("config.toml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var b strings.Builder
+	b.WriteString("| setting | default | |\n|---|---|---|\n")
+	row := func(name, value, what string) {
+		b.WriteString("| `" + name + "` | " + value + " | " + strings.ReplaceAll(what, "|", `\|`) + " |\n")
+	}
+	section, told := "", []string{}
+	for line := range strings.SplitSeq(string(text), "\n") {
+		if m := sectionLine.FindStringSubmatch(line); m != nil {
+			if section = m[1] + "."; m[2] != "" {
+				row(section+"…", "", m[2])
+			}
+		} else if m := settingLine.FindStringSubmatch(line); m != nil {
+			told = append(told, section+m[1])
+			row(section+m[1], "`"+m[2]+"`", m[3])
+		}
+	}
+	var all map[string]any
+	meta, err := toml.Decode(string(text), &all)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, key := range meta.Keys() {
+		if name := key.String(); meta.Type(key...) != "Hash" && !slices.Contains(told, name) {
+			t.Errorf("config.toml: %s has no comment on its line", name)
+		}
+	}
+	return b.String()
+}
+
+// What the README tells a newcomer to type first is what the program has.
+func TestREADMECommands(t *testing.T) {
+	readme, err := os.ReadFile("README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"$ go run . demo ", "`go run . demo --no-tui`", "apollo11 attach"} {
+		if !strings.Contains(string(readme), want) {
+			t.Errorf("README.md does not say %q", want)
+		}
 	}
 }
