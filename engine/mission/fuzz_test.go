@@ -4,6 +4,7 @@ import (
 	"os"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"apollo11/engine/task"
 
@@ -91,6 +92,9 @@ func FuzzScan(f *testing.F) {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
+		if text = strings.TrimLeft(text, "\ufeff"); !utf8.ValidString(text) {
+			return // refused before the scan
+		}
 		s := scan{text: text}
 		root, whole := s.document()
 		if s.deep || len(text) > 64<<10 || !deepLimit(text) {

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"apollo11/engine/task"
 )
@@ -52,7 +53,11 @@ func (r *reader) open(text string) *node {
 		r.fault(place{}, "%d bytes: a mission file has at most %d", len(text), MaxFile)
 		return nil
 	}
-	text = strings.TrimPrefix(text, "\ufeff")
+	text = strings.TrimLeft(text, "\ufeff")
+	if at := firstInvalid(text); at >= 0 { // such as what editors save that take two bytes a letter
+		r.fault(findLines(text).place(at), "is no UTF-8 text from here on: save the file as UTF-8")
+		return nil
+	}
 	read := map[string]func(string, string) (*node, Faults){".toml": fromTOML, ".yaml": fromYAML, ".yml": fromYAML}[filepath.Ext(r.file)]
 	if read == nil {
 		r.fault(place{}, "a mission file ends in .toml, .yaml or .yml")
@@ -64,6 +69,16 @@ func (r *reader) open(text string) *node {
 		root = r.chain(root)
 	}
 	return root
+}
+
+// firstInvalid is where a text stops to be UTF-8, or -1.
+func firstInvalid(text string) int {
+	for i, c := range text {
+		if c == utf8.RuneError && !strings.HasPrefix(text[i:], string(utf8.RuneError)) {
+			return i
+		}
+	}
+	return -1
 }
 
 func (r *reader) mission(root *node) *Mission {

@@ -287,6 +287,8 @@ func TestParseFaults(t *testing.T) {
 		{"a = \n" + u, "m.toml:1:5: expected value but found '\\n' instead"},
 		{u + "name = 'b'", "m.toml:3:1: Key 'units.name' has already been defined."},
 		{"name = 'x'\nname = 'y'\n" + u, "m.toml:2:1: Key 'name' has already been defined."},
+		{"\xff\xfex = 1", "m.toml:1:1: is no UTF-8 text from here on: save the file as UTF-8"},
+		{"# \ufffd\nx = \"\xe9\"", "m.toml:2:6: is no UTF-8 text from here on: save the file as UTF-8"},
 		{"x = " + strings.Repeat("[", 17) + strings.Repeat("]", 17), "m.toml:1:21: nests deeper than 16"},
 		{strings.Repeat("x.", 17) + "x = 1", "m.toml:1:34: nests deeper than 16"},
 		{"task_order = ['a', 1]\nb = 2", "m.toml:1:20: task_order: 1 in the list, want a name\nm.toml:2:1: b: stands neither in task_order nor is it known here: did you mean a?"},
