@@ -191,23 +191,23 @@ func weather(ts *testscript.TestScript, _ bool, _ []string) {
 // A package that is missing here fails the test: a new room is a decision.
 var arrows = map[string][]string{
 	"apollo11":                {"tui/start"},
-	"apollo11/engine":         {"engine/task", "engine/view"},
+	"apollo11/engine":         {"engine/mission", "engine/task", "engine/view"},
 	"apollo11/engine/config":  {"engine/task"}, // contracts of state keys are task.Rule
 	"apollo11/engine/mission": {"engine/task"},
 	"apollo11/engine/task":    {},
 	"apollo11/engine/unit":    {"engine/task"},
 	"apollo11/engine/view":    {"engine/task"}, // states and values are task's words
 	"apollo11/snapshot":       {},
-	"apollo11/tui":            {"engine/task", "engine/view", "tui/hush"}, // hush: keeps the terminal library quiet at start
+	"apollo11/tui":            {"engine/mission", "engine/task", "engine/view", "tui/hush"}, // hush: keeps the terminal library quiet at start
 	"apollo11/tui/hush":       {},
 	"apollo11/tui/cli":        {"engine/mission", "engine/task", "engine/view", "tui", "wire"}, // tui: attach
 	"apollo11/wire":           {"engine/task", "engine/view"},
 	"apollo11/wire/bench":     {"engine/task", "wire"},
 	"apollo11/wire/executor":  {"engine/task", "engine/unit", "wire"},
-	"apollo11/wire/server":    {"engine", "engine/task", "engine/view", "wire"},
+	"apollo11/wire/server":    {"engine", "engine/mission", "engine/task", "engine/view", "wire"},
 	// A running controller: the parts that main would wire, in a room of its own
 	// so that main stays a map.
-	"apollo11/wire/controller": {"engine", "engine/view", "snapshot", "wire/server"},
+	"apollo11/wire/controller": {"engine", "engine/mission", "engine/view", "snapshot", "wire/server"},
 	// The ways in which the program is started: configuration into options.
 	"apollo11/tui/start": {
 		"engine", "engine/config", "engine/mission", "engine/task", "engine/unit", "snapshot", "tui", "tui/cli", "wire", // tui: the log pane, and how the console was left
@@ -218,6 +218,7 @@ var arrows = map[string][]string{
 // homes are the libraries that one room has for itself.
 var homes = map[string]string{
 	"github.com/expr-lang/expr": "apollo11/engine/mission", // conditions
+	"github.com/robfig/cron":    "apollo11/engine/mission", // reads time tables
 	"go.yaml.in/yaml":           "apollo11/engine/mission", // the documents' mission files
 }
 

@@ -22,6 +22,9 @@ type Register struct {
 	Host     string
 	PID      int
 	Build    string
+	Share    string         // the file tree it sees; empty: none
+	Capacity task.Resources // of its host, shared with all executors of the same Host
+	Hashes   task.Values    // type: hash of its manifest, program and image
 	// Subscribe asks for StateChanged orders; protocol 1 has no word for them.
 	Subscribe bool
 }
@@ -48,6 +51,7 @@ type Types struct {
 	Add    []string
 	Remove []string
 	Units  []task.Unit
+	Hashes task.Values
 }
 
 // Ready is a protocol 1 heartbeat: the executor waits for a task now. It gets
@@ -76,6 +80,7 @@ type Progress struct {
 	Start   bool         // it still runs after 50 ms
 	Percent string
 	Message string
+	Changes []task.Change // of a resident unit
 }
 
 // Offline is an executor leaving in order. Never answered.

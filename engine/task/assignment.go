@@ -13,4 +13,8 @@ type Assignment struct {
 	StateVersion uint64        // the global state's, when it was dispatched
 	Inputs       Values
 	Context      Values // state keys pinned at dispatch
+	Run          string // the run it belongs to; empty: none
+	Sample       int    // more than 0: a try on so much of the data; state changes are thrown away
+	Undo         bool   // run the unit's undo step instead of execute
+	Outputs      Values // of the attempt to undo
 }

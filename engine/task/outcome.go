@@ -38,6 +38,7 @@ type Outcome struct {
 	Exit      int    // the process's exit code; -1: none
 	Signal    string // the signal that ended it; empty: none
 	Truncated bool   // its printed output was cut at the cap
+	UnitHash  string // of what ran: manifest, program, image; empty: not known
 }
 
 // Timing is where an attempt's time went.

@@ -21,6 +21,16 @@ type Unit struct {
 	Context    []string      // state keys pinned at dispatch
 	In, Out    []Rule        // sorted by name; nil Out: any output
 	Version    int           // of the contract, as its author counts
+	Traits
+}
+
+// Traits are what a unit says about itself that few units have to.
+type Traits struct {
+	Deps      []string  // units that a mission's node of this type waits for, if the mission says nothing
+	Resources Resources // what an attempt needs of its host
+	Resident  bool      // runs on and on: no time-out, restarted when it ends, its progress may change state
+	Undo      bool      // has a way to take its effect back
+	Varies    bool      // equal inputs may give other outputs: never called nondeterministic
 }
 
 // Retry says how often and when a failed attempt is repeated.
@@ -68,6 +78,7 @@ func (u *Unit) checkNumbers() error {
 	} {
 		within(name, d >= 0 && d <= LongestStep, "0 to "+LongestStep.String())
 	}
+	faults = append(faults, u.Resources.check())
 	return errors.Join(faults...)
 }
 

@@ -25,6 +25,7 @@ func (u *Unit) AppendText(dst []byte) []byte {
 		{"context", strings.Join(u.Context, ",")},
 		{"version", strconv.Itoa(u.Version)},
 	}
+	list = u.Traits.appendValues(list)
 	for i := range u.In {
 		list = u.In[i].appendValues(list, "in."+u.In[i].Name)
 	}
@@ -36,6 +37,43 @@ func (u *Unit) AppendText(dst []byte) []byte {
 		panic("task: a unit's rules were not checked: " + err.Error())
 	}
 	return values.AppendText(dst)
+}
+
+// appendValues adds what is said; a unit without traits has the text it always had.
+func (t *Traits) appendValues(list []Value) []Value {
+	add := func(said bool, name, value string) {
+		if said {
+			list = append(list, Value{name, value})
+		}
+	}
+	add(len(t.Deps) > 0, "deps", strings.Join(t.Deps, ","))
+	add(t.Resources.CPU > 0, "cpu_milli", strconv.FormatInt(t.Resources.CPU, 10))
+	add(t.Resources.Memory > 0, "memory", strconv.FormatInt(t.Resources.Memory, 10))
+	add(t.Resources.Disk > 0, "disk", strconv.FormatInt(t.Resources.Disk, 10))
+	add(t.Resident, "resident", "true")
+	add(t.Undo, "undo", "true")
+	add(t.Varies, "varies", "true")
+	return list
+}
+
+func (t *Traits) set(field, value string) (err error) {
+	switch field {
+	case "deps":
+		t.Deps = strings.Split(value, ",")
+	case "cpu_milli":
+		t.Resources.CPU, err = strconv.ParseInt(value, 10, 64)
+	case "memory":
+		t.Resources.Memory, err = strconv.ParseInt(value, 10, 64)
+	case "disk":
+		t.Resources.Disk, err = strconv.ParseInt(value, 10, 64)
+	case "resident":
+		t.Resident, err = strconv.ParseBool(value)
+	case "undo":
+		t.Undo, err = strconv.ParseBool(value)
+	case "varies":
+		t.Varies, err = strconv.ParseBool(value)
+	}
+	return err // a field of a later build is not ours to judge
 }
 
 // appendValues adds the rule's fields under prefix; ":" separates the two since
@@ -117,8 +155,10 @@ func (u *Unit) set(field, value string) (err error) {
 		}
 	case "version":
 		u.Version, err = parseCount(value)
+	default:
+		err = u.Traits.set(field, value)
 	}
-	return err // a field of a later build is not ours to judge
+	return err
 }
 
 func (u *Unit) setRule(side, rest, value string) error {

@@ -52,6 +52,7 @@ type EventQuery struct {
 	After time.Time // no event before; zero: any
 	Until time.Time // no event after; zero: any
 	Task  string    // only this task's; empty: all
+	Run   string    // only this run's and its tasks'; empty: all
 	Limit int       // 0: MaxRows
 }
 

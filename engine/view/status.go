@@ -101,6 +101,7 @@ type Event struct {
 	Kind   string `json:"kind"`
 	Task   string `json:"task"`   // empty: none
 	Exec   string `json:"exec"`   // empty: none
+	Run    string `json:"run"`    // empty: none
 	Values Object `json:"values"` // the record's other fields
 }
 
@@ -111,5 +112,6 @@ func (e *Event) Fields(v Visitor) {
 	v.Text("kind", &e.Kind)
 	v.Text("task", &e.Task)
 	v.Text("exec", &e.Exec)
+	v.Text("run", &e.Run)
 	v.Values("values", (*task.Values)(&e.Values))
 }
