@@ -48,13 +48,7 @@ func cpuTime() (busy, all uint64) {
 }
 
 func memoryUsed() float64 {
-	info, _ := os.ReadFile("/proc/meminfo")
-	values := map[string]float64{}
-	for line := range strings.Lines(string(info)) {
-		if fields := strings.Fields(line); len(fields) > 1 {
-			values[fields[0]], _ = strconv.ParseFloat(fields[1], 64)
-		}
-	}
+	values := memory(os.DirFS("/"))
 	if values["MemTotal:"] == 0 {
 		return 0
 	}

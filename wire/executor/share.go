@@ -1,0 +1,82 @@
+package executor
+
+import (
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// shareFile holds a share's id, within its folder. Executors that read the same
+// file see the same files; equal paths on two hosts mean nothing.
+const shareFile = ".share"
+
+// shareBytes is how many random bytes an id is made of.
+const shareBytes = 8
+
+// openShare makes sure of a folder and of its id, which the first executor that
+// comes there draws.
+func openShare(dir string) (abs, id string, err error) {
+	if abs, err = filepath.Abs(dir); err == nil {
+		err = os.MkdirAll(abs, 0o700)
+	}
+	if err == nil {
+		id, err = shareID(filepath.Join(abs, shareFile))
+	}
+	if err != nil {
+		return "", "", fmt.Errorf("share folder: %w", err)
+	}
+	return abs, id, nil
+}
+
+func shareID(file string) (string, error) {
+	id, err := readShare(file)
+	if errors.Is(err, fs.ErrNotExist) {
+		if err = drawShare(file); err == nil || errors.Is(err, fs.ErrExist) {
+			id, err = readShare(file)
+		}
+	}
+	return id, err
+}
+
+func readShare(file string) (string, error) {
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return "", err
+	}
+	id := strings.TrimSpace(string(text))
+	if b, err := hex.DecodeString(id); err != nil || len(b) != shareBytes {
+		return "", fmt.Errorf("%s: want %d hexadecimal digits: delete it if no run's files there are needed any more", file, 2*shareBytes)
+	}
+	return id, nil
+}
+
+// drawShare writes a new id aside and links it into its place, which fails if
+// another was faster, and shows nobody half an id. A file system without links
+// may: who starts at that very moment is told so, and starts again.
+func drawShare(file string) error {
+	aside := fmt.Sprintf("%s-%s", file, randomHex(shareBytes))
+	defer os.Remove(aside)
+	id := randomHex(shareBytes) + "\n"
+	if err := writeOnce(aside, id); err != nil {
+		return err
+	}
+	err := os.Link(aside, file)
+	if err != nil && !errors.Is(err, fs.ErrExist) {
+		return writeOnce(file, id)
+	}
+	return err
+}
+
+// writeOnce makes a file that all who see the folder may read.
+func writeOnce(file, text string) error {
+	f, err := os.OpenFile(file, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o644)
+	if err != nil {
+		return err
+	}
+	_, err = f.WriteString(text)
+	return errors.Join(err, f.Sync(), f.Close())
+}
