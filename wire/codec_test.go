@@ -190,7 +190,7 @@ func sampleUnit() task.Unit {
 func TestRoundTrip(t *testing.T) {
 	assignment := &task.Assignment{
 		Task: "t:1", Type: "fetch", Version: 3_000_002, Attempt: 2, Timeout: 90 * time.Second, StateVersion: 17,
-		Inputs: values("a", hostile, "b", ""), Context: values("batch", "7", "z.z", hostile),
+		Inputs: values("a", hostile, "b", "", "run", "an input's name"), Context: values("batch", "7", "z.z", hostile),
 	}
 	outcome := &task.Outcome{
 		Task: "t:1", Version: 3_000_002, Status: task.Failed, Class: task.Timeout, Error: hostile,
@@ -202,18 +202,23 @@ func TestRoundTrip(t *testing.T) {
 		check(t, AppendTask(nil, assignment, proto), assignment, func(m *Message) (*task.Assignment, error) { return ParseTask(m, proto) })
 		check(t, AppendResult(nil, outcome, proto), outcome, func(m *Message) (*task.Outcome, error) { return ParseResult(m, proto) })
 	}
+	assignment.Run, assignment.Sample, assignment.Undo, assignment.Outputs = "r-0001", 100, true, values("rows", "42", "text", hostile)
+	check(t, AppendTask(nil, assignment, 2), assignment, func(m *Message) (*task.Assignment, error) { return ParseTask(m, 2) })
+	outcome.UnitHash = strings.Repeat("9f", 32)
+	check(t, AppendResult(nil, outcome, 2), outcome, func(m *Message) (*task.Outcome, error) { return ParseResult(m, 2) })
 	register := &Register{
 		Exec: "host-1-ab", Types: []string{"fetch", "echo"}, Load: 2, Token: hostile, Proto: 2, Instance: "i9", Host: "host", PID: 4711,
-		Build: "v1", Share: "/mnt=x", Subscribe: []string{"later", "state"}, Units: []task.Unit{sampleUnit()},
+		Build: "v1", Share: "mnt=x", Capacity: task.Resources{CPU: 4500, Memory: 1 << 40, Disk: 9}, Hashes: values("echo", "77", "fetch", "x y"), Subscribe: []string{"later", "state"}, Units: []task.Unit{sampleUnit()},
 		Running: []Held{{"a:b:c", 1_000_001, Waiting}, {"t2", 7, Running}, {"t3", 8, Ended}},
 	}
 	frame := AppendRegister(nil, register)
 	check(t, frame, frame, func(m *Message) ([]byte, error) { return both(AppendRegister)(ParseRegister(m)) })
 	m, _ := ParseMessage(frame[header:])
-	if r, err := ParseRegister(m); err != nil || !slices.Equal(r.Running, register.Running) || r.Token != hostile || len(r.Units) != 1 {
+	if r, err := ParseRegister(m); err != nil || !slices.Equal(r.Running, register.Running) || r.Token != hostile || len(r.Units) != 1 ||
+		r.Capacity != register.Capacity || !slices.Equal(r.Hashes, register.Hashes) || r.Share != register.Share {
 		t.Errorf("register: %+v, %v", r, err)
 	}
-	change := &TypeChange{Add: []string{"a", "b"}, Remove: []string{"c"}, Units: nil}
+	change := &TypeChange{Add: []string{"a", "b"}, Remove: []string{"c"}, Units: nil, Hashes: values("a", "h")}
 	check(t, AppendTypes(nil, change), change, ParseTypes)
 	ack := &Ack{
 		Status: AckRejected, Task: "t", Version: 9, Duplicate: true, Reason: hostile, StateVersion: 1, ConfigVersion: 2, Epoch: 3,

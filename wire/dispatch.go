@@ -16,13 +16,22 @@ func AppendTask(dst []byte, a *task.Assignment, proto int) []byte {
 	dst = appendUint(dst, "attempt", uint64(a.Attempt))
 	dst = appendMillis(dst, "timeout_ms", a.Timeout)
 	dst = appendUint(dst, "state_version", a.StateVersion)
-	if proto > 1 {
-		dst = appendValues(dst, "in.", a.Inputs)
-	} else {
+	if proto < 2 {
 		dst = appendValues(dst, "", a.Inputs)
+		return endMessage(appendValues(dst, "ctx.", a.Context), at)
 	}
-	return endMessage(appendValues(dst, "ctx.", a.Context), at)
+	dst = appendSome(dst, "run", a.Run)
+	dst = appendCount(dst, "sample", uint64(max(0, a.Sample)))
+	if a.Undo {
+		dst = appendText(dst, "step", stepUndo)
+	}
+	dst = appendValues(dst, "in.", a.Inputs)
+	dst = appendValues(dst, "ctx.", a.Context)
+	return endMessage(appendValues(dst, "out.", a.Outputs), at)
 }
+
+// stepUndo is the step of a task that is not the unit's execute.
+const stepUndo = "undo"
 
 // ParseTask reads a task message of the protocol.
 func ParseTask(m *Message, proto int) (*task.Assignment, error) {
@@ -33,7 +42,7 @@ func ParseTask(m *Message, proto int) (*task.Assignment, error) {
 	if r.a.Task == "" || r.a.Type == "" {
 		r.fail("task_id, task_type", errMissing)
 	}
-	r.a.Inputs, r.a.Context = r.sorted(r.inputs), r.sorted(r.context)
+	r.a.Inputs, r.a.Context, r.a.Outputs = r.sorted(r.inputs), r.sorted(r.context), r.sorted(r.outputs)
 	return &r.a, r.err
 }
 
@@ -45,6 +54,7 @@ type taskReader struct {
 	proto   int
 	inputs  []task.Value
 	context []task.Value
+	outputs []task.Value
 }
 
 func (r *taskReader) take(key, value string) {
@@ -78,12 +88,34 @@ func (r *taskReader) free(key, value string) error {
 	switch {
 	case dotted && prefix == "ctx":
 		return r.add(&r.context, name, value)
-	case r.proto > 1 && dotted && prefix == "in":
-		return r.add(&r.inputs, name, value)
-	case r.proto > 1 || task.Reserved(key):
+	case r.proto < 2 && task.Reserved(key):
 		return nil
+	case r.proto < 2:
+		return r.add(&r.inputs, key, value)
+	case dotted && prefix == "in":
+		return r.add(&r.inputs, name, value)
+	case dotted && prefix == "out":
+		return r.add(&r.outputs, name, value)
 	}
-	return r.add(&r.inputs, key, value)
+	return r.second(key, value)
+}
+
+// second takes what only protocol 2 says of a task: on protocol 1 an input may
+// have these names.
+func (r *taskReader) second(key, value string) (err error) {
+	switch key {
+	case "run":
+		r.a.Run = value
+	case "sample":
+		var n uint64
+		n, err = parseCount(value)
+		r.a.Sample = int(min(n, 1<<31-1))
+	case "step":
+		if r.a.Undo = value == stepUndo; !r.a.Undo {
+			err = errors.New("want undo, or nothing") // to run execute instead could do harm
+		}
+	}
+	return err
 }
 
 // add appends a named value, with room for a few from the start.
@@ -167,6 +199,7 @@ func AppendResult(dst []byte, o *task.Outcome, proto int) []byte {
 	dst = appendMillis(dst, "execute_ms", o.Timing.Execute)
 	dst = appendMillis(dst, "cleanup_ms", o.Timing.Cleanup)
 	if proto > 1 {
+		dst = appendSome(dst, "unit_hash", o.UnitHash)
 		dst = appendValues(dst, "out.", o.Outputs)
 	} else {
 		dst = appendValues(dst, "", o.Outputs)
@@ -259,6 +292,10 @@ func (r *resultReader) status(value string) {
 // ignored here.
 func (r *resultReader) free(key, value string) error {
 	prefix, name, dotted := strings.Cut(key, ".")
+	if r.proto > 1 && key == "unit_hash" {
+		r.o.UnitHash = value
+		return checkHash(value)
+	}
 	if dotted && r.proto > 1 && prefix == "out" {
 		return r.add(&r.outputs, name, value)
 	}

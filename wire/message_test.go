@@ -132,6 +132,16 @@ func TestBadFields(t *testing.T) {
 		"type=register\nexecutor_id=a\nunit.u=name\\eother",
 		"type=types\nadd=" + strings.Repeat("a,", maxTypes+1),
 		"type=types\nadd=a/b",
+		"type=types\nadd=a\nhash.a=" + strings.Repeat("x", 129),
+		"type=register\nexecutor_id=a\nshare=a/b",
+		"type=register\nexecutor_id=a\nshare=" + strings.Repeat("x", 129),
+		"type=register\nexecutor_id=a\nmemory=1GiB",
+		"type=register\nexecutor_id=a\nhash.=1",
+		"type=result\ntask_id=t\nunit_hash=a\x1bb",
+		"type=task\ntask_id=t\ntask_type=a\nstep=execute",
+		"type=task\ntask_id=t\ntask_type=a\nstep=",
+		"type=task\ntask_id=t\ntask_type=a\nsample=-1",
+		"type=task\ntask_id=t\ntask_type=a\nout.=1",
 		"type=progress\nmessage=hi",
 		"type=progress\ntask_id=t\nlog64=!",
 		"type=returned\nversion=1",
@@ -223,6 +233,34 @@ func TestResultStatus(t *testing.T) {
 		if err != nil || o.Status != c.status || o.Error != c.error {
 			t.Errorf("%q: %v %q %v", c.text, o.Status, o.Error, err)
 		}
+	}
+}
+
+// What protocol 2 learned later, protocol 1 never sees, and may use as names of
+// its own.
+func TestProtocol1KeepsItsWords(t *testing.T) {
+	a := &task.Assignment{Task: "t", Type: "a", Version: 1, Attempt: 1, Inputs: values("run", "7"), Run: "r-0001", Sample: 5, Outputs: values("x", "1")}
+	frame := string(AppendTask(nil, a, 1)[header:])
+	if frame != "type=task\ntask_id=t\nversion=1\ntask_type=a\nattempt=1\nstate_version=0\nrun=7" {
+		t.Errorf("a task is sent as %q", frame)
+	}
+	if result := string(AppendResult(nil, &task.Outcome{Task: "t", UnitHash: "x", Exit: -1}, 1)[header:]); strings.Contains(result, "hash") {
+		t.Errorf("a result is sent as %q", result)
+	}
+	m, err := ParseMessage([]byte("type=task\ntask_id=t\ntask_type=a\nrun=7\nsample=many\nstep=left"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := ParseTask(m, 1)
+	if err != nil || string(got.Inputs.AppendText(nil)) != "run=7\nsample=many\nstep=left" || got.Run != "" || got.Undo {
+		t.Errorf("a task is read as %+v, %v", got, err)
+	}
+	m, err = ParseMessage([]byte("type=result\ntask_id=t\nstatus=ok\nunit_hash=7"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if o, err := ParseResult(m, 1); err != nil || string(o.Outputs.AppendText(nil)) != "unit_hash=7" || o.UnitHash != "" {
+		t.Errorf("a result is read as %+v, %v", o, err)
 	}
 }
 

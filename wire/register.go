@@ -22,9 +22,11 @@ type Register struct {
 	Host      string
 	PID       int
 	Build     string
-	Share     string
-	Subscribe []string // "state": tell of changed keys; what a controller does not know it ignores
+	Share     string         // the file tree it sees; empty: none
+	Capacity  task.Resources // of its host
+	Subscribe []string       // "state": tell of changed keys; what a controller does not know it ignores
 	Units     []task.Unit
+	Hashes    task.Values // type: hash of what it would run
 }
 
 // SubscribeState is what Register.Subscribe names the global state.
@@ -81,8 +83,16 @@ func AppendRegister(dst []byte, r *Register) []byte {
 	dst = appendCount(dst, "pid", uint64(r.PID))
 	dst = appendSome(dst, "build", r.Build)
 	dst = appendSome(dst, "share", r.Share)
+	dst = appendCapacity(dst, r.Capacity)
 	dst = appendSome(dst, "subscribe", strings.Join(r.Subscribe, ","))
-	return endMessage(appendUnits(dst, r.Units), at)
+	dst = appendUnits(dst, r.Units)
+	return endMessage(appendValues(dst, "hash.", r.Hashes), at)
+}
+
+func appendCapacity(dst []byte, c task.Resources) []byte {
+	dst = appendCount(dst, "cpu_milli", uint64(max(0, c.CPU)))
+	dst = appendCount(dst, "memory", uint64(max(0, c.Memory)))
+	return appendCount(dst, "disk", uint64(max(0, c.Disk)))
 }
 
 func appendHeld(dst []byte, held []Held) []byte {
@@ -123,9 +133,11 @@ func ParseRegister(m *Message) (*Register, error) {
 		Host:      f.text("host"),
 		PID:       int(min(f.count("pid"), 1<<31-1)),
 		Build:     f.text("build"),
-		Share:     f.text("share"),
+		Share:     f.share(),
+		Capacity:  task.Resources{CPU: int64(f.count("cpu_milli")), Memory: int64(f.count("memory")), Disk: int64(f.count("disk"))},
 		Subscribe: f.list("subscribe"),
 		Units:     f.units(),
+		Hashes:    f.hashes(),
 	}
 	return r, f.err
 }
@@ -139,6 +151,31 @@ func (f *fields) executor() string {
 		f.fail("executor_id", errors.New("holds what cannot be printed"))
 	}
 	return id
+}
+
+// share is a name that task.File can carry.
+func (f *fields) share() string {
+	name := f.text("share")
+	if len(name) > MaxExecutorID || name != task.Printable(name) || strings.ContainsRune(name, '/') {
+		f.fail("share", fmt.Errorf("want up to %d printable bytes without a slash", MaxExecutorID))
+	}
+	return name
+}
+
+func (f *fields) hashes() task.Values {
+	values := f.prefixed("hash.")
+	for _, v := range values {
+		f.fail("hash."+v.Name, checkHash(v.Value))
+	}
+	return values
+}
+
+// checkHash takes any short word: what it is a hash of, only its maker knows.
+func checkHash(value string) error {
+	if len(value) > 128 || value != task.Printable(value) {
+		return errors.New("want up to 128 printable bytes")
+	}
+	return nil
 }
 
 // load is a number by the book, but what somebody else writes there is no
@@ -223,6 +260,7 @@ func (f *fields) units() []task.Unit {
 type TypeChange struct {
 	Add, Remove []string
 	Units       []task.Unit
+	Hashes      task.Values // type: hash of what it would run
 }
 
 // AppendTypes appends a types frame.
@@ -230,7 +268,8 @@ func AppendTypes(dst []byte, c *TypeChange) []byte {
 	dst, at := beginMessage(dst, TypeTypes)
 	dst = appendSome(dst, "add", strings.Join(c.Add, ","))
 	dst = appendSome(dst, "remove", strings.Join(c.Remove, ","))
-	return endMessage(appendUnits(dst, c.Units), at)
+	dst = appendUnits(dst, c.Units)
+	return endMessage(appendValues(dst, "hash.", c.Hashes), at)
 }
 
 // ParseTypes reads a types message; task_types is another word for add.
@@ -240,6 +279,7 @@ func ParseTypes(m *Message) (*TypeChange, error) {
 		Add:    append(f.types("add"), f.types("task_types")...),
 		Remove: f.types("remove"),
 		Units:  f.units(),
+		Hashes: f.hashes(),
 	}
 	return c, f.err
 }

@@ -28,7 +28,8 @@ func (s *session) register() error {
 	s.speak(r.Proto)
 	s.ask(engine.Register{
 		Exec: r.Exec, Types: r.Types, Units: r.Units, Proto: r.Proto, Instance: r.Instance, Running: held(r.Running),
-		Host: r.Host, PID: r.PID, Build: r.Build, Subscribe: slices.Contains(r.Subscribe, wire.SubscribeState),
+		Host: r.Host, PID: r.PID, Build: r.Build, Share: r.Share, Capacity: r.Capacity, Hashes: r.Hashes,
+		Subscribe: slices.Contains(r.Subscribe, wire.SubscribeState),
 	}, promise{enters: true})
 	return nil
 }
@@ -67,7 +68,7 @@ func (s *session) takeExecutor() error {
 		if err != nil {
 			return err
 		}
-		s.ask(engine.Types{Exec: s.id, Add: c.Add, Remove: c.Remove, Units: c.Units}, promise{})
+		s.ask(engine.Types{Exec: s.id, Add: c.Add, Remove: c.Remove, Units: c.Units, Hashes: c.Hashes}, promise{})
 	case wire.TypeOffline:
 		s.offline()
 	case wire.TypeControl:
@@ -153,8 +154,10 @@ func (s *session) progress() error {
 			s.server.log.Warn("a unit's output is lost", "task", p.Task, "error", err)
 		}
 	}
-	if p.Start || p.Percent != "" || p.Message != "" {
-		s.tell(engine.Progress{Exec: s.id, Task: p.Task, Version: last, Start: p.Start, Percent: p.Percent, Message: p.Message})
+	if p.Start || p.Percent != "" || p.Message != "" || len(p.Changes) > 0 {
+		s.tell(engine.Progress{
+			Exec: s.id, Task: p.Task, Version: last, Start: p.Start, Percent: p.Percent, Message: p.Message, Changes: p.Changes,
+		})
 	}
 	return nil
 }

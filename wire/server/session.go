@@ -264,6 +264,11 @@ func (s *session) Order(o engine.Order) {
 	before := len(dst)
 	switch o := o.(type) {
 	case engine.Assign:
+		if o.Undo && s.proto < 2 { // it would run execute instead
+			s.server.log.Error("an undo is not for an executor of protocol 1", "peer", s.peer, "name", s.id, "task", o.Task)
+			s.conn.End(errNoUndo)
+			return
+		}
 		s.sent.add(o.Task, o.Version)
 	case engine.Dismiss:
 		if !s.silenced {
@@ -281,6 +286,8 @@ func (s *session) Order(o engine.Order) {
 	}
 	s.tapOut(dst, before)
 }
+
+var errNoUndo = errors.New("an executor of protocol 1 cannot undo")
 
 var errDismissed = fmt.Errorf("%w: dismissed", errTold)
 
