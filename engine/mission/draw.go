@@ -11,6 +11,8 @@ type Drawing struct {
 	Width int                   // columns, at least 40
 	ASCII bool                  // no line-drawing characters
 	Note  func(unit int) string // said after a unit's name; nil: nothing
+	// Paint makes a unit's line, without its end, into what is written; nil: as it is.
+	Paint func(unit int, line string) string
 }
 
 // strokes are what lines are made of.
@@ -132,6 +134,9 @@ func (p *pen) line(lead string, u int32, note string) {
 	}
 	if n := p.drawing.Width; utf8.RuneCountInString(text) > n {
 		text = string([]rune(text)[:n-1]) + p.strokes.cut
+	}
+	if p.drawing.Paint != nil {
+		text = p.drawing.Paint(int(u), text)
 	}
 	p.text.WriteString(text)
 	p.text.WriteByte('\n')
