@@ -2,6 +2,7 @@ package snapshot
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -13,6 +14,7 @@ type lines struct {
 	f    io.ReaderAt
 	end  int64 // bytes of the file that count
 	at   int64 // offset of the next line
+	few  int   // bytes read at once by who wants a line or two; 0: readSize
 	buf  []byte
 	r, w int // buf[r:w] is read and not yet given out
 }
@@ -55,7 +57,7 @@ func (l *lines) fill(rest int64) error {
 	l.w = copy(l.buf, l.buf[l.r:l.w])
 	l.r = 0
 	if l.w == len(l.buf) {
-		l.buf = append(l.buf, make([]byte, max(readSize, len(l.buf)))...)
+		l.buf = append(l.buf, make([]byte, max(cmp.Or(l.few, readSize), len(l.buf)))...)
 	}
 	part := l.buf[l.w:]
 	if int64(len(part)) > rest {

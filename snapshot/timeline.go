@@ -53,7 +53,7 @@ func (v view) read(files Files, dir string, from uint64, fn func(Entry) error) e
 	}
 	i := sort.Search(len(v.segs), func(i int) bool { return v.segs[i].h.first > from }) - 1
 	for ; i < len(v.segs); i++ {
-		err := v.readSegment(files, dir, i, func(l line) error {
+		err := v.readFrom(files, dir, i, from, func(l line) error {
 			if l.seq < from {
 				return nil
 			}
@@ -68,6 +68,30 @@ func (v view) read(files Files, dir string, from uint64, fn func(Entry) error) e
 
 // readSegment reads segment i whole and checks that the next one follows it.
 func (v view) readSegment(files Files, dir string, i int, fn func(line) error) error {
+	return v.readFrom(files, dir, i, 0, fn)
+}
+
+// readFrom is readSegment from the batch on that has an entry.
+func (v view) readFrom(files Files, dir string, i int, from uint64, fn func(line) error) error {
+	return v.opened(files, dir, i, func(b *book) error {
+		w := b.walk(from)
+		for {
+			l, err := w.line()
+			if err == io.EOF {
+				return v.joins(w, i)
+			}
+			if err == nil {
+				err = fn(l)
+			}
+			if err != nil {
+				return err
+			}
+		}
+	})
+}
+
+// opened opens segment i.
+func (v view) opened(files Files, dir string, i int, fn func(*book) error) error {
 	seg := v.segs[i]
 	f, err := files.Open(filepath.Join(dir, seg.name))
 	if errors.Is(err, fs.ErrNotExist) { // pruned since the view was taken
@@ -83,19 +107,7 @@ func (v view) readSegment(files Files, dir string, i int, fn func(line) error) e
 			return fmt.Errorf("read journal: %w", err)
 		}
 	}
-	w := startWalk(seg.name, seg.h, lines{f: f, at: seg.body, end: end})
-	for {
-		l, err := w.line()
-		if err == io.EOF {
-			return v.joins(w, i)
-		}
-		if err == nil {
-			err = fn(l)
-		}
-		if err != nil {
-			return err
-		}
-	}
+	return fn(&book{seg: seg, f: f, end: end})
 }
 
 // joins checks that segment i, read to its end, ends where it should.
