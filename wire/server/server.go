@@ -54,6 +54,7 @@ type Options struct {
 	LogKeep        time.Duration                                                  // of those files; 0: for ever
 	LogSize        int64                                                          // of all of them together, about; 0: no limit
 	Timeline       func(context.Context, view.EventQuery) (view.EventPage, error) // nil: unavailable
+	Past           Past                                                           // nil: unavailable
 }
 
 // Server takes connections until it is stopped.
