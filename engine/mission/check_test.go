@@ -116,7 +116,7 @@ func TestCheckFaults(t *testing.T) {
 		{fetching + "when = 'state.total > 5'\n[[units]]\nname = 'counts'", `m.toml:8:8: unit b: deps: a hidden dependency: counts changes the state key total, which this unit reads: add deps = ["counts"]`},
 
 		// triggers and parameters
-		{fetching + "[params.x]\n[[triggers]]\ncron = 'x'", "m.toml:10:9: params.x: trigger 1 (cron) cannot give it: add a default\nm.toml:10:9: params.x has no value: give x=VALUE, a string"},
+		{fetching + "[params.x]\n[[triggers]]\ncron = '@daily'", "m.toml:10:9: params.x: trigger 1 (cron) cannot give it: add a default\nm.toml:10:9: params.x has no value: give x=VALUE, a string"},
 		{"template = true\n" + fetching + "[[triggers]]\nstart = true", "m.toml:11:1: trigger 1: a template is started with parameters: drop the trigger, or template = true"},
 		{"name = 'x'\n" + fetching + "[[triggers]]\nafter = 'x'", "m.toml:11:1: trigger 1: the mission would start itself for ever"},
 	}

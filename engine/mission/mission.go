@@ -59,6 +59,17 @@ type Trigger struct {
 	Overlap  Overlap
 }
 
+// String is the trigger in words: "cron 0 2 * * * Europe/Berlin".
+func (t *Trigger) String() string {
+	words := t.Kind.String()
+	for _, word := range []string{t.What, t.Timezone} {
+		if word != "" {
+			words += " " + word
+		}
+	}
+	return words
+}
+
 // TriggerKind is what a trigger waits for.
 type TriggerKind uint8
 

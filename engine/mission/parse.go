@@ -274,6 +274,9 @@ func (r *reader) trigger(n *node, i int) Trigger {
 	case tr.Kind != Start:
 		t.held(triggerKinds[tr.Kind], tr.Kind.check)
 	}
+	if t.has("timezone") && tr.Kind == Cron {
+		t.held("timezone", func(name string) error { _, err := zoneOf(name, time.UTC); return err })
+	}
 	tr.Overlap = choice[Overlap](t, "overlap", overlaps)
 	tr.Timezone, tr.CatchUp = t.text("timezone", ""), choice[CatchUp](t, "catch_up", catchUps)
 	for _, key := range []string{"timezone", "catch_up"} {
@@ -285,14 +288,16 @@ func (r *reader) trigger(n *node, i int) Trigger {
 	return tr
 }
 
-// check holds what a trigger names against what its kind may name. A time table
-// is only looked at where triggers fire.
+// check holds what a trigger names against what its kind may name.
 func (k TriggerKind) check(what string) error {
 	switch {
 	case strings.TrimSpace(what) == "":
 		return fmt.Errorf("is empty")
 	case len(what) > longestText:
 		return fmt.Errorf("%d bytes, at most %d are taken", len(what), longestText)
+	case k == Cron:
+		_, err := readTable(what)
+		return err
 	case k == After:
 		return task.CheckName(what)
 	case k == Event, k == State:
