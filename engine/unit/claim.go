@@ -92,6 +92,7 @@ func sweepOne(dir string) {
 		return
 	}
 	if tryLock(lock) {
+		endContainer(dir)
 		endUsers(dir)
 		removeAll(dir)
 	}

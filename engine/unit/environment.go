@@ -13,32 +13,57 @@ import (
 var ownVariables = []string{
 	"APOLLO_TASK", "APOLLO_ATTEMPT", "APOLLO_RUN", "APOLLO_UNIT_DIR",
 	"APOLLO_INPUT", "APOLLO_OUTPUT", "APOLLO_STATE", "APOLLO_PROGRESS",
+	"APOLLO_SAMPLE", "APOLLO_RUN_DIR",
 }
 
-// environment is all that the unit's processes see of ours.
+// environment is all that the unit's processes see of ours, secrets aside.
 func (a *attempt) environment() []string {
 	var env []string
 	for _, name := range a.Manifest.Env {
-		for _, pair := range a.Environ {
-			if strings.HasPrefix(pair, name+"=") {
-				env = append(env, pair)
-			}
+		if value, there := inherited(a.Environ, name); there {
+			env = append(env, name+"="+value)
 		}
 	}
+	if a.Manifest.Python != nil && a.Manifest.Python.Venv != "" {
+		env = append(env, "VIRTUAL_ENV="+a.Manifest.Python.Venv)
+	}
+	as, sample := a.Assignment, ""
+	if as.Sample > 0 {
+		sample = strconv.Itoa(as.Sample)
+	}
 	for i, value := range []string{
-		a.Assignment.Task, strconv.Itoa(a.Assignment.Attempt), a.Run, a.Manifest.Dir,
+		as.Task, strconv.Itoa(as.Attempt), as.Run, a.Manifest.Dir,
 		a.desk.file(inputName), a.desk.file(outputName),
 		a.desk.file(stateName), a.desk.file(progressName),
+		sample, a.runDir,
 	} {
 		env = append(env, ownVariables[i]+"="+value)
 	}
-	for _, v := range a.Assignment.Inputs {
-		env = append(env, variable("IN_", v.Name)+"="+v.Value)
-	}
-	for _, v := range a.Assignment.Context {
-		env = append(env, variable("CTX_", v.Name)+"="+v.Value)
+	for prefix, values := range variablesOf(as) {
+		for _, v := range values {
+			env = append(env, variable(prefix, v.Name)+"="+v.Value)
+		}
 	}
 	return env
+}
+
+// variablesOf are the values that become variables, by the prefix of their names.
+func variablesOf(as task.Assignment) map[string]task.Values {
+	all := map[string]task.Values{"IN_": as.Inputs, "CTX_": as.Context}
+	if as.Undo {
+		all["OUT_"] = as.Outputs
+	}
+	return all
+}
+
+// inherited is a variable of the executor's; of a name given twice the last counts.
+func inherited(environ []string, name string) (value string, there bool) {
+	for _, pair := range environ {
+		if v, ok := strings.CutPrefix(pair, name+"="); ok {
+			value, there = v, true
+		}
+	}
+	return value, there
 }
 
 // valueOf is a variable's value in an environment, empty if it has none.
@@ -57,7 +82,7 @@ const longestVariable = 128 << 10
 // checkVariables refuses values that no environment can carry, rather than have
 // a unit work on others than it was given.
 func checkVariables(as task.Assignment) error {
-	for prefix, values := range map[string]task.Values{"IN_": as.Inputs, "CTX_": as.Context} {
+	for prefix, values := range variablesOf(as) {
 		for _, v := range values {
 			if strings.IndexByte(v.Value, 0) >= 0 {
 				return fmt.Errorf("%s holds a NUL byte, which no environment variable can", v.Name)
@@ -88,7 +113,7 @@ func (a *attempt) inputFile() []byte {
 		Run     string            `json:"run"`
 		Inputs  map[string]any    `json:"inputs"`
 		Context map[string]string `json:"context"`
-	}{a.Assignment.Task, a.Assignment.Type, a.Assignment.Attempt, a.Run, inputs, context})
+	}{a.Assignment.Task, a.Assignment.Type, a.Assignment.Attempt, a.Assignment.Run, inputs, context})
 	if err != nil {
 		panic("unit: inputs that passed their contract have no JSON: " + err.Error())
 	}

@@ -16,33 +16,6 @@ import (
 	"apollo11/engine/task"
 )
 
-// Engine is how a unit's steps become processes.
-type Engine uint8
-
-const (
-	Shell Engine = iota // a text for /bin/sh -c
-	Exec                // a program with its arguments
-	engines
-)
-
-var engineNames = [engines]string{"shell", "exec"}
-
-func (e Engine) String() string {
-	if e < engines {
-		return engineNames[e]
-	}
-	return fmt.Sprintf("engine(%d)", uint8(e))
-}
-
-func parseEngine(text string) (Engine, error) {
-	for e := Shell; e < engines; e++ {
-		if engineNames[e] == text {
-			return e, nil
-		}
-	}
-	return Shell, fmt.Errorf("unknown engine %q: this build knows %s", task.Printable(text), strings.Join(engineNames[:], ", "))
-}
-
 // Manifest is a unit as its file describes it.
 type Manifest struct {
 	Unit   task.Unit
@@ -51,8 +24,31 @@ type Manifest struct {
 	Env    []string      // the variables that are inherited
 	Grace  time.Duration // from TERM to KILL
 
-	// Program and arguments of each step; empty: no such step.
-	Prepare, Execute, Cleanup []string
+	Prepare, Execute, Undo, Cleanup Step
+
+	Secrets   []Secret     // sorted by variable
+	Python    *Interpreter // of engine python only
+	Container *Image       // of engine container only
+
+	print *fingerprint
+	found string // what find has found
+}
+
+// steps are those of a manifest, by key.
+func (m *Manifest) steps() map[string]Step {
+	return map[string]Step{"prepare": m.Prepare, "execute": m.Execute, "undo": m.Undo, "cleanup": m.Cleanup}
+}
+
+// find looks for what the unit's engine needs on this host: the file of an
+// interpreter or of a container runtime; empty: nothing.
+func (m *Manifest) find() (string, error) {
+	switch m.Engine {
+	case Python:
+		return m.Python.find()
+	case Container:
+		return findRuntime()
+	}
+	return "", nil
 }
 
 // Defaults are what a manifest may leave out.
@@ -64,12 +60,22 @@ type Defaults struct {
 	Timeout       time.Duration
 	Grace         time.Duration
 	Env           []string
+	ContainerArgs []string // for podman or docker run, before the manifest's own
 }
 
 // Set is the units of one folder.
 type Set struct {
-	Faults []Fault // of the files that are left out
-	units  []*Manifest
+	Faults      []Fault       // of the files that are left out
+	Unavailable []Unavailable // units without a fault that this host cannot run, sorted by name
+	units       []*Manifest
+}
+
+// Unavailable is a unit that its host cannot run.
+type Unavailable struct {
+	Unit   task.Unit
+	Reason string // what is missing, and what to do
+
+	manifest *Manifest
 }
 
 // Load reads every NAME.toml of a folder. A file with a fault is left out, with
@@ -99,14 +105,36 @@ func Load(dir string, d Defaults) (*Set, error) {
 			set.Faults = append(set.Faults, Fault{File: file, Problem: task.Printable(err.Error())})
 			continue
 		}
-		m, faults := parse(file, text, d)
+		m, faults := parse(file, abs, text, d)
 		set.Faults = append(set.Faults, faults...)
 		if m != nil {
-			m.Dir = abs
-			set.units = append(set.units, m)
+			set.add(m)
 		}
 	}
 	return set, nil
+}
+
+func (s *Set) add(m *Manifest) {
+	var err error
+	if m.found, err = m.find(); err != nil {
+		s.Unavailable = append(s.Unavailable, Unavailable{m.Unit, task.Printable(err.Error()), m})
+		return
+	}
+	s.units = append(s.units, m)
+}
+
+// Stale reports whether what the host has for its units has changed since the
+// set was loaded: an interpreter was installed, a container runtime removed.
+func (s *Set) Stale() bool {
+	for _, u := range s.Unavailable {
+		if _, err := u.manifest.find(); err == nil {
+			return true
+		}
+	}
+	return slices.ContainsFunc(s.units, func(m *Manifest) bool {
+		_, err := m.find()
+		return err != nil
+	})
 }
 
 // Get is the manifest of a unit; nil: there is none.
@@ -132,12 +160,23 @@ func (s *Set) Keep(old *Set) (kept []string) {
 	return kept
 }
 
-// Units are the contracts, sorted by name.
+// Units are the contracts of what this host can run, sorted by name.
 func (s *Set) Units() []task.Unit {
 	list := make([]task.Unit, len(s.units))
 	for i, m := range s.units {
 		list[i] = m.Unit
 	}
+	return list
+}
+
+// Contracts are those of all units without a fault, whether this host can run
+// them or not, sorted by name.
+func (s *Set) Contracts() []task.Unit {
+	list := s.Units()
+	for _, u := range s.Unavailable {
+		list = append(list, u.Unit)
+	}
+	slices.SortFunc(list, func(a, b task.Unit) int { return strings.Compare(a.Name, b.Name) })
 	return list
 }
 

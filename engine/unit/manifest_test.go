@@ -14,7 +14,7 @@ import (
 
 func mustParse(t *testing.T, text string) *Manifest {
 	t.Helper()
-	m, faults := parse("units/u.toml", []byte(text), testDefaults)
+	m, faults := parse("units/u.toml", "/units", []byte(text), testDefaults)
 	if len(faults) > 0 {
 		t.Fatal(faults)
 	}
@@ -29,7 +29,8 @@ func TestManifestDefaults(t *testing.T) {
 			Retry: task.Retry{Retries: 1, Interval: 2 * time.Second, Backoff: 1, Jitter: 0.1},
 		},
 		Env: []string{"HOME", "PATH"}, Grace: 100 * time.Millisecond,
-		Execute: []string{"/bin/sh", "-c", "true"},
+		Execute: Step{Args: []string{"/bin/sh", "-c", "true"}, Text: true},
+		Dir:     "/units", print: m.print,
 	}
 	if !reflect.DeepEqual(m, want) {
 		t.Errorf("%+v", m)
@@ -136,8 +137,8 @@ func TestManifestFaults(t *testing.T) {
 		{ok + "env = ['IN_X']", `units/u.toml:2: env: IN_X: variables that begin with IN_ are set by the executor`},
 		{ok + "name = 'v'", `units/u.toml:2: name: v, but the file is called u.toml: one of the two must change`},
 		{ok + "name = '../v'", `units/u.toml:2: name: name "../v": want [a-z0-9][a-z0-9_.-]{0,63}, no two dots in a row`},
-		{ok + "engine = 'container'", `units/u.toml:2: engine: unknown engine "container": this build knows shell, exec`},
-		{ok + "kind = 'resident'", `units/u.toml:2: kind: unknown kind "resident": this build knows task`},
+		{ok + "engine = 'podman'", `units/u.toml:2: engine: unknown engine "podman": this build knows shell, exec, python, container`},
+		{ok + "kind = 'daemon'", `units/u.toml:2: kind: unknown kind "daemon": this build knows task, resident`},
 		{ok + "fresh = true", "units/u.toml:2: fresh: has no meaning without context = [...], the keys that must not change meanwhile"},
 		{ok + "context = ['a b']", `units/u.toml:2: context: key "a b": want 1 to 128 of A-Z a-z 0-9 _ . -`},
 		{ok + "context = ['a.b', 'a-b']", "units/u.toml:2: context: a-b and a.b would both be the variable CTX_A_B: rename one"},
@@ -149,7 +150,6 @@ func TestManifestFaults(t *testing.T) {
 		{ok + "[in.\"a b\"]", `units/u.toml:2: in.a b: key "a b": want 1 to 128 of A-Z a-z 0-9 _ . -`},
 		{ok + "[in.a]\ntyp = 'int'", "units/u.toml:3: in.a.typ: unknown key: did you mean type?"},
 		{ok + "[in.a]\ntype = 'integer'", `units/u.toml:3: in.a.type: unknown type "integer": want string, int, float, bool, time, path`},
-		{ok + "[out.a]\ntype = 'path'", `units/u.toml:3: out.a.type: unknown type "path": this build knows string, int, float, bool, time`},
 		{ok + "[in.a]\ntype = 'int'\nmin = 5\nmax = 4", "units/u.toml:2: in.a: min 5 is above max 4"},
 		{ok + "[in.a]\ntype = 'int'\ndefault = 'x'", `units/u.toml:2: in.a: default: a = "x": not a whole number of 64 bits`},
 		{ok + "[in.a]\npattern = '('", "units/u.toml:2: in.a: pattern: error parsing regexp: missing closing ): `(`"},
@@ -166,7 +166,7 @@ func TestManifestFaults(t *testing.T) {
 		{strings.Repeat("#", 70000), "units/u.toml: 70000 bytes: a manifest has at most 65536"},
 	}
 	for _, tt := range tests {
-		m, faults := parse("units/u.toml", []byte(tt.text), testDefaults)
+		m, faults := parse("units/u.toml", "/units", []byte(tt.text), testDefaults)
 		if m != nil || len(faults) != 1 || faults[0].Error() != tt.want {
 			t.Errorf("%.80q\n got %v\nwant %s", tt.text, faults, tt.want)
 		}
@@ -174,7 +174,7 @@ func TestManifestFaults(t *testing.T) {
 }
 
 func TestAllFaultsAtOnce(t *testing.T) {
-	_, faults := parse("u.toml", []byte("retires = 1\nengine = 'python'\ntimeout = 'x'\n[in.a]\ntype = 'x'\n[out.b]\nmni = 1"), testDefaults)
+	_, faults := parse("u.toml", "/units", []byte("retires = 1\nengine = 'pyhton'\ntimeout = 'x'\n[in.a]\ntype = 'x'\n[out.b]\nmni = 1"), testDefaults)
 	if len(faults) != 6 { // and execute is missing
 		t.Errorf("%d: %v", len(faults), faults)
 	}
@@ -267,7 +267,7 @@ func FuzzManifest(f *testing.F) {
 	f.Add("timeout = 1e99\nexecute = \"\"\"\nx\"\"\"\ncontext=['a']\nfresh=true")
 	f.Add("[out.x]\ntype='time'\nmin=2020-01-01\nmax=07:00:00\n")
 	f.Fuzz(func(t *testing.T, text string) {
-		m, faults := parse("units/u.toml", []byte(text), testDefaults)
+		m, faults := parse("units/u.toml", "/units", []byte(text), testDefaults)
 		if (m == nil) == (len(faults) == 0) {
 			t.Fatalf("manifest %v, faults %v", m, faults)
 		}

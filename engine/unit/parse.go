@@ -17,16 +17,19 @@ import (
 const stepLimit = 30 * time.Second
 
 // parse reads one manifest; with a fault there is none.
-func parse(file string, text []byte, d Defaults) (*Manifest, []Fault) {
-	text = bytes.TrimPrefix(text, []byte("\xef\xbb\xbf"))
-	sheet, t := openSheet(file, text)
+func parse(file, dir string, text []byte, d Defaults) (*Manifest, []Fault) {
+	sheet, t := openSheet(file, bytes.TrimPrefix(text, []byte("\xef\xbb\xbf")))
 	if t == nil {
 		return nil, sheet.faults
 	}
-	m := &Manifest{}
+	m := &Manifest{Dir: dir}
 	m.readHead(t, stem(file))
 	m.readSteps(t, d)
+	m.readPython(t, dir)
+	m.readImage(t, d)
 	m.readRetry(t, d)
+	m.readTraits(t)
+	m.readSecrets(t)
 	m.readContract(t)
 	t.finish()
 	if len(sheet.faults) == 0 {
@@ -35,6 +38,7 @@ func parse(file string, text []byte, d Defaults) (*Manifest, []Fault) {
 	if len(sheet.faults) > 0 {
 		return nil, sheet.faults
 	}
+	m.print = newFingerprint(m, text)
 	return m, nil
 }
 
@@ -50,23 +54,34 @@ func (m *Manifest) readHead(t *table, stem string) {
 		t.fault("engine", err.Error())
 	}
 	m.Engine = engine
-	if kind := t.text("kind", "task"); kind != "task" {
-		t.fault("kind", fmt.Sprintf("unknown kind %q: this build knows task", task.Printable(kind)))
+	switch kind := t.text("kind", "task"); kind {
+	case "task":
+	case "resident":
+		m.Unit.Resident = true
+	default:
+		t.fault("kind", fmt.Sprintf("unknown kind %q: this build knows task, resident", task.Printable(kind)))
 	}
 	m.Unit.Version = t.count("version", 0, math.MaxInt32)
 }
 
 func (m *Manifest) readSteps(t *table, d Defaults) {
 	u := &m.Unit
-	m.Prepare, m.Execute, m.Cleanup = m.step(t, "prepare"), m.step(t, "execute"), m.step(t, "cleanup")
-	if len(m.Execute) == 0 && !t.sheet.hasFault("execute") {
+	m.Prepare, m.Execute = m.step(t, "prepare"), m.step(t, "execute")
+	m.Undo, m.Cleanup = m.step(t, "undo"), m.step(t, "cleanup")
+	u.Undo = !m.Undo.none()
+	if m.Execute.none() && !t.sheet.hasFault("execute") {
 		t.fault("execute", "is missing: what should the unit run?")
 	}
-	u.Timeout = t.duration("timeout", d.Timeout, time.Millisecond)
-	if limit := t.duration("prepare_timeout", stepLimit, time.Millisecond); len(m.Prepare) > 0 {
+	if _, given := t.left["timeout"]; given && u.Resident {
+		t.fault("timeout", "a resident unit runs on and on: leave it out")
+	}
+	if u.Timeout = t.duration("timeout", d.Timeout, time.Millisecond); u.Resident {
+		u.Timeout = 0
+	}
+	if limit := t.duration("prepare_timeout", stepLimit, time.Millisecond); !m.Prepare.none() {
 		u.Prepare = limit
 	}
-	if limit := t.duration("cleanup_timeout", stepLimit, time.Millisecond); len(m.Cleanup) > 0 {
+	if limit := t.duration("cleanup_timeout", stepLimit, time.Millisecond); !m.Cleanup.none() {
 		u.Cleanup = limit
 	}
 	m.Grace = t.duration("grace", d.Grace, 0)
@@ -84,28 +99,6 @@ func (s *sheet) hasFault(key string) bool {
 	return slices.ContainsFunc(s.faults, func(f Fault) bool { return f.Key == key })
 }
 
-// step reads a step in its engine's form; an empty one is none.
-func (m *Manifest) step(t *table, key string) []string {
-	if m.Engine == Exec {
-		argv := taken(t, key, `an array, program first: ["prog", "argument"] (a shell text needs engine = "shell")`, nil, toTexts)
-		if len(argv) > 0 && argv[0] == "" {
-			t.fault(key, "the program's name is empty")
-		}
-		if strings.Contains(strings.Join(argv, ""), "\x00") {
-			t.fault(key, "holds a NUL byte")
-		}
-		return argv
-	}
-	text := taken(t, key, `a string, a text for /bin/sh (a program with its arguments needs engine = "exec")`, "", as[string])
-	if strings.Contains(text, "\x00") {
-		t.fault(key, "holds a NUL byte")
-	}
-	if strings.TrimSpace(text) == "" {
-		return nil
-	}
-	return []string{"/bin/sh", "-c", text}
-}
-
 func (m *Manifest) readRetry(t *table, d Defaults) {
 	_, retriesGiven := t.left["retries"]
 	r := &m.Unit.Retry
@@ -115,7 +108,7 @@ func (m *Manifest) readRetry(t *table, d Defaults) {
 	r.Jitter = t.number("jitter", d.Jitter, 0, 1)
 	// No retries, written out, means that a repeat does harm, unless it is said
 	// that it does not.
-	m.Unit.Idempotent = t.flag("idempotent", !(retriesGiven && r.Retries == 0))
+	m.Unit.Idempotent = t.flag("idempotent", m.Unit.Resident || !(retriesGiven && r.Retries == 0))
 	m.Unit.Fresh = t.flag("fresh", false)
 }
 
@@ -182,9 +175,6 @@ func rules(t *table, side string) []task.Rule {
 func (t *table) rule(name string) task.Rule {
 	r := task.Rule{Name: name}
 	kind, err := task.ParseKind(t.text("type", "string"))
-	if err == nil && kind == task.Path {
-		err = fmt.Errorf(`unknown type "path": this build knows string, int, float, bool, time`)
-	}
 	if err != nil {
 		t.fault("type", err.Error())
 	}
@@ -211,7 +201,7 @@ func checkVariable(name string) error {
 	if !plainVariable.MatchString(name) {
 		return fmt.Errorf("%q is no variable's name", task.Printable(name))
 	}
-	for _, prefix := range []string{"IN_", "CTX_", "APOLLO_"} {
+	for _, prefix := range []string{"IN_", "OUT_", "CTX_", "APOLLO_"} {
 		if strings.HasPrefix(name, prefix) {
 			return fmt.Errorf("%s: variables that begin with %s are set by the executor", name, prefix)
 		}
@@ -246,9 +236,6 @@ func expand(argument string, lookup func(string) string) string {
 
 // checkArguments refuses a ${NAME} that no attempt of this unit will have.
 func (m *Manifest) checkArguments(t *table) {
-	if m.Engine != Exec {
-		return
-	}
 	known := slices.Concat(ownVariables, m.Env)
 	for i := range m.Unit.In {
 		known = append(known, variable("IN_", m.Unit.In[i].Name))
@@ -256,18 +243,33 @@ func (m *Manifest) checkArguments(t *table) {
 	for _, key := range m.Unit.Context {
 		known = append(known, variable("CTX_", key))
 	}
-	for key, argv := range map[string][]string{"prepare": m.Prepare, "execute": m.Execute, "cleanup": m.Cleanup} {
-		for _, ref := range reference.FindAllStringSubmatch(strings.Join(argv, "\n"), -1) {
-			if name := ref[1]; !slices.Contains(known, name) {
-				hint := ""
-				if near := task.Nearest(name, known); near != "" {
-					hint = ": did you mean ${" + near + "}?"
-				}
-				t.fault(key, fmt.Sprintf("${%s} is no variable of this unit%s", name, hint))
+	for key, step := range m.steps() {
+		if step.Text {
+			continue
+		}
+		names := known
+		if key == "undo" {
+			for i := range m.Unit.Out {
+				names = append(slices.Clip(names), variable("OUT_", m.Unit.Out[i].Name))
 			}
+		}
+		for _, ref := range reference.FindAllStringSubmatch(strings.Join(step.Args, "\n"), -1) {
+			m.checkArgument(t, key, ref[1], names)
 		}
 	}
 	slices.SortFunc(t.sheet.faults, func(a, b Fault) int { return a.Line - b.Line })
+}
+
+func (m *Manifest) checkArgument(t *table, key, name string, known []string) {
+	switch near := task.Nearest(name, known); {
+	case slices.Contains(known, name):
+	case slices.ContainsFunc(m.Secrets, func(s Secret) bool { return s.Name == name }):
+		t.fault(key, fmt.Sprintf("${%s} would show a secret to everyone who lists processes: have the program read the variable %s", name, name))
+	case near != "":
+		t.fault(key, fmt.Sprintf("${%s} is no variable of this unit: did you mean ${%s}?", name, near))
+	default:
+		t.fault(key, fmt.Sprintf("${%s} is no variable of this unit", name))
+	}
 }
 
 // program is a step's program: a name with a slash in it belongs to the unit's
@@ -279,10 +281,18 @@ func (m *Manifest) program(name, path string) (string, error) {
 	if strings.ContainsRune(name, '/') {
 		return filepath.Join(m.Dir, name), nil
 	}
-	for _, dir := range filepath.SplitList(path) {
-		if file := filepath.Join(dir, name); filepath.IsAbs(dir) && executable(file) {
-			return file, nil
-		}
+	if file := inPath(name, path); file != "" {
+		return file, nil
 	}
 	return "", fmt.Errorf("program %s is not in PATH (%s): install it, or have it inherited with env = [\"PATH\"]", name, task.Printable(path))
+}
+
+// inPath looks for a program; empty: it is not there.
+func inPath(name, path string) string {
+	for _, dir := range filepath.SplitList(path) {
+		if file := filepath.Join(dir, name); filepath.IsAbs(dir) && executable(file) {
+			return file
+		}
+	}
+	return ""
 }

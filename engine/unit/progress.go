@@ -2,9 +2,14 @@ package unit
 
 import (
 	"bytes"
+	"fmt"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
+	"unicode/utf8"
+
+	"apollo11/engine/task"
 )
 
 const (
@@ -18,28 +23,43 @@ type follower struct {
 	open   *os.File // nil until the unit has made it
 	offset int64
 	part   []byte // a line without its end yet
-	report func(percent int, message string)
+
+	*secrets
+	report func(percent int, message string) // nil: not wanted
+
+	// Of a resident unit, whose file has no end.
+	resident bool
+	change   func([]task.Change) // nil: not wanted
+	changes  []task.Change       // not handed on yet, of each key one
+	size     int                 // of changes
+	freed    int64               // so much of the file has no memory any more
 }
 
-// poll reports the lines that have come since; at the end an unfinished one too.
-func (f *follower) poll(end bool) {
-	if f.report == nil || !f.ready() {
-		return
+// poll reports the lines that have come since; at the end an unfinished one
+// too. The error is a resident unit's line that should be a change and is none.
+func (f *follower) poll(end bool) (err error) {
+	if f.report == nil && f.change == nil || !f.ready() {
+		return nil
 	}
 	buf := make([]byte, 4<<10)
-	for f.offset < mostProgress {
-		n, err := f.open.ReadAt(buf, f.offset)
+	for err == nil && (f.offset < mostProgress || f.resident) {
+		n, readErr := f.open.ReadAt(buf, f.offset)
 		f.offset += int64(n)
 		f.part = append(f.part, buf[:n]...)
-		f.lines()
-		if err != nil || n == 0 {
+		err = f.lines()
+		if readErr != nil || n == 0 {
 			break
 		}
 	}
-	if end && len(f.part) > 0 {
-		f.line(f.part)
+	if err == nil && end && len(f.part) > 0 {
+		err = f.line(f.part)
 		f.part = nil
 	}
+	f.handOn()
+	if f.resident {
+		f.free()
+	}
+	return err
 }
 
 func (f *follower) ready() bool {
@@ -58,29 +78,105 @@ func (f *follower) ready() bool {
 	return true
 }
 
-func (f *follower) lines() {
+func (f *follower) lines() error {
 	for {
 		i := bytes.IndexByte(f.part, '\n')
 		if i < 0 {
-			return
+			if len(f.part) > longestAnswer {
+				f.part = f.part[:longestAnswer] // of a line that has no end
+			}
+			return nil
 		}
-		f.line(f.part[:i])
+		if err := f.line(f.part[:i]); err != nil {
+			return err
+		}
 		f.part = f.part[i+1:]
 	}
 }
 
-// line reports "percent message"; a line without a number has percent -1.
-func (f *follower) line(line []byte) {
+// line reports "percent message"; a line without a number has percent -1. A
+// resident unit's line may be a change.
+func (f *follower) line(line []byte) error {
 	if len(line) == 0 {
-		return
+		return nil
 	}
-	text := strings.ToValidUTF8(string(line[:min(len(line), longestProgress)]), "\ufffd")
+	if f.resident && looksLikeChange(line) {
+		return f.changeLine(line)
+	}
+	if f.report == nil {
+		return nil
+	}
+	masked := f.text(strings.ToValidUTF8(string(line), "\ufffd"))
+	text := strings.ToValidUTF8(masked[:min(len(masked), longestProgress)], "\ufffd")
 	first, rest, _ := strings.Cut(text, " ")
 	if n, err := strconv.ParseFloat(strings.TrimSuffix(first, "%"), 64); err == nil && n >= 0 && n <= 100 {
 		f.report(int(n), rest)
-		return
+		return nil
 	}
 	f.report(-1, text)
+	return nil
+}
+
+// looksLikeChange tells a change from a message: no message begins with an
+// operation, a dot and a letter or a digit.
+func looksLikeChange(line []byte) bool {
+	word, rest, ok := bytes.Cut(line, []byte("."))
+	_, err := task.ParseOp(string(word))
+	return ok && err == nil && len(rest) > 0 && rest[0] != ' '
+}
+
+// mostChanges is how large the changes get that are handed on together.
+const mostChanges = task.MaxBytes / 4
+
+func (f *follower) changeLine(line []byte) error {
+	shown := quote(f.text(string(line)))
+	change, err := parseChange(string(line))
+	switch name := f.within(string(line)); {
+	case name != "":
+		return fmt.Errorf("a change holds the value of the secret %s: a secret may not leave the executor", name)
+	case !utf8.Valid(line):
+		return fmt.Errorf("%s: %w", shown, errNotUTF8)
+	case err != nil:
+		return fmt.Errorf("%s: %w", shown, err)
+	case len(line) > task.MaxBytes:
+		return fmt.Errorf("%s: %d bytes, at most %d", shown, len(line), task.MaxBytes)
+	}
+	if f.size+len(line) > mostChanges {
+		f.handOn()
+	}
+	i := slices.IndexFunc(f.changes, func(c task.Change) bool { return c.Key == change.Key })
+	if i >= 0 && f.changes[i].Op != change.Op {
+		f.handOn()
+		i = -1
+	}
+	f.size += len(line)
+	if i < 0 {
+		f.changes = append(f.changes, change)
+		return nil
+	}
+	if f.changes[i], err = merge(f.changes[i], change); err != nil {
+		return fmt.Errorf("%s: %w", shown, err)
+	}
+	return nil
+}
+
+// handOn hands on the changes so far.
+func (f *follower) handOn() {
+	if len(f.changes) > 0 && f.change != nil {
+		f.change(f.changes)
+	}
+	f.changes, f.size = nil, 0
+}
+
+// freeEvery is how much of a file is read before its memory is given back.
+const freeEvery = 256 << 10
+
+// free gives back the memory of what was read of a file that has no end. It
+// keeps its length, so that the unit appends where it did.
+func (f *follower) free() {
+	if f.offset-f.freed >= freeEvery && freeStart(f.file, f.offset) == nil {
+		f.freed = f.offset
+	}
 }
 
 func (f *follower) close() {

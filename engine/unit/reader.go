@@ -1,6 +1,7 @@
 package unit
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"maps"
@@ -61,6 +62,10 @@ func openSheet(file string, text []byte) (*sheet, *table) {
 		s.fault("", fmt.Sprintf("%d bytes: a manifest has at most %d", len(text), longestManifest))
 		return s, nil
 	}
+	if err := checkText(text); err != nil {
+		s.faults = append(s.faults, Fault{File: file, Problem: err.Error()})
+		return s, nil
+	}
 	s.lines = findLines(string(text))
 	var root map[string]any
 	if err := toml.Unmarshal(text, &root); err != nil {
@@ -68,6 +73,20 @@ func openSheet(file string, text []byte) (*sheet, *table) {
 		return s, nil
 	}
 	return s, &table{sheet: s, left: root}
+}
+
+// checkText names what an editor writes instead of UTF-8, and of which the TOML
+// library passes over the first two bytes.
+func checkText(text []byte) error {
+	for _, mark := range []string{"\xff\xfe", "\xfe\xff"} {
+		if bytes.HasPrefix(text, []byte(mark)) {
+			return errors.New("is UTF-16 text: save it as UTF-8")
+		}
+	}
+	if bytes.IndexByte(text, 0) >= 0 {
+		return errors.New("holds a NUL byte: save it as UTF-8 text")
+	}
+	return nil
 }
 
 func (s *sheet) fault(key, problem string) {

@@ -112,7 +112,7 @@ cat "$APOLLO_INPUT" | tr -d '\n' | sed 's/^/json=/' >> "$APOLLO_OUTPUT"
 printf 'set.next_batch=7\nadd.total=%s\ndel.old\n' "$IN_N" >> "$APOLLO_STATE"
 echo "10 started" >> "$APOLLO_PROGRESS"; printf "no number\n100%% done" >> "$APOLLO_PROGRESS"`,
 		`context = ["next.batch"]`, "[in.n]", `type = "int"`, "[in.f]", `type = "float"`, "default = 0.5", "[in.b]", `type = "bool"`)).inputs("n", "+5", "b", "true")
-	r.job.Run = "run-1"
+	r.job.Assignment.Run = "run-1"
 	r.job.Assignment.Context = task.Values{{Name: "next.batch", Value: "6"}}
 	o := r.run()
 	want := task.Values{
@@ -152,7 +152,7 @@ func TestInputsStayValues(t *testing.T) {
 				t.Fatal(err)
 			}
 			var copied string
-			r.job.Manifest.Cleanup = []string{"/bin/sh", "-c", "cat copy; echo ."}
+			r.job.Manifest.Cleanup = Step{Args: []string{"/bin/sh", "-c", "cat copy; echo ."}, Text: true}
 			r.job.Manifest.Unit.Cleanup = time.Minute
 			o := r.run()
 			copied = r.logged.String()
@@ -169,7 +169,7 @@ func TestOnlyNamedVariables(t *testing.T) {
 	if o := r.run(); o.Status != task.Success {
 		t.Fatalf("%+v", o)
 	}
-	const want = "APOLLO_ATTEMPT APOLLO_INPUT APOLLO_OUTPUT APOLLO_PROGRESS APOLLO_RUN APOLLO_STATE APOLLO_TASK APOLLO_UNIT_DIR IN_LD_PRELOAD IN_PATH PATH PWD "
+	const want = "APOLLO_ATTEMPT APOLLO_INPUT APOLLO_OUTPUT APOLLO_PROGRESS APOLLO_RUN APOLLO_RUN_DIR APOLLO_SAMPLE APOLLO_STATE APOLLO_TASK APOLLO_UNIT_DIR IN_LD_PRELOAD IN_PATH PATH PWD "
 	got := strings.NewReplacer("OLDPWD ", "", "SHLVL ", "", "_ ", "").Replace(r.logged.String())
 	if got != want {
 		t.Errorf("got  %s\nwant %s", got, want)

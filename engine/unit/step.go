@@ -16,12 +16,13 @@ const (
 	tooLong
 	stopped
 	tooMany // processes
+	badProgress
 )
 
 // ending is how a step went.
 type ending struct {
 	why      reason
-	err      error // why it did not start
+	err      error // why it did not start, or what was wrong with its progress
 	exit     int   // -1: it did not exit by itself
 	signal   string
 	lastLine string // of what it printed to stderr
@@ -41,6 +42,8 @@ func (e ending) describe(step string, limit time.Duration) string {
 		text = step + " was stopped on request"
 	case tooMany:
 		text = fmt.Sprintf("%s ran more than %d processes and was ended", step, mostProcesses)
+	case badProgress:
+		text = fmt.Sprintf("%s wrote to $APOLLO_PROGRESS what is no change, and was ended: %v", step, e.err)
 	case exitedBadly:
 		text = fmt.Sprintf("%s ended with exit code %d", step, e.exit)
 		if e.signal != "" {
@@ -66,47 +69,62 @@ const (
 )
 
 // step runs one step to its end, and everything it started.
-func (a *attempt) step(ctx context.Context, argv []string, limit time.Duration) ending {
-	began := a.Now()
-	p, err := a.start(argv)
+func (a *attempt) step(ctx context.Context, s Step, limit time.Duration) ending {
+	c, err := a.command(s)
 	if err != nil {
 		return ending{why: notStarted, err: err, exit: -1}
 	}
 	var last tail
-	take := func(stderr bool, chunk []byte) {
-		a.printed.add(chunk)
+	masks := [2]masker{{secrets: &a.secrets}, {secrets: &a.secrets}}
+	hand := func(stderr bool, masked []byte) {
+		a.printed.add(masked)
 		if stderr {
-			last.add(chunk)
+			last.add(masked)
 		}
 	}
-	w := watch{attempt: a, p: p, limit: began.Add(limit), looked: began}
+	e := a.drive(ctx, c, limit, func(stderr bool, chunk []byte) {
+		if len(a.secrets.texts) > 0 {
+			chunk = masks[pipeOf(stderr)].mask(nil, chunk)
+		}
+		hand(stderr, chunk)
+	})
+	for i := range masks {
+		hand(i == 1, masks[i].rest())
+	}
+	a.printed.flush()
+	e.lastLine = last.line()
+	a.closeBox(e)
+	return e
+}
+
+func pipeOf(stderr bool) int {
+	if stderr {
+		return 1
+	}
+	return 0
+}
+
+// drive runs one process to its end, and everything it started.
+func (a *attempt) drive(ctx context.Context, c command, limit time.Duration, take func(stderr bool, chunk []byte)) ending {
+	began := a.Now()
+	p, err := start(c.program, c.args, c.env, a.desk.folder)
+	if err != nil {
+		return ending{why: notStarted, err: err, exit: -1}
+	}
+	w := watch{attempt: a, p: p, looked: began}
+	if limit > 0 {
+		w.limit = began.Add(limit)
+	}
 	for !p.next(w.pause(), take) {
 		w.look(ctx)
 	}
-	e := ending{why: w.why}
+	e := ending{why: w.why, err: w.fault}
 	e.exit, e.signal, e.left = p.finish(take)
-	a.printed.flush()
-	e.lastLine, e.took = last.line(), a.Now().Sub(began)
+	e.took = a.Now().Sub(began)
 	if e.why == exitedWell && e.exit != 0 {
 		e.why = exitedBadly
 	}
 	return e
-}
-
-func (a *attempt) start(argv []string) (*process, error) {
-	lookup := func(name string) string { return valueOf(a.env, name) }
-	expanded := make([]string, len(argv))
-	for i, arg := range argv {
-		expanded[i] = arg
-		if a.Manifest.Engine == Exec {
-			expanded[i] = expand(arg, lookup)
-		}
-	}
-	program, err := a.Manifest.program(expanded[0], lookup("PATH"))
-	if err != nil {
-		return nil, err
-	}
-	return start(program, expanded, a.env, a.desk.folder)
 }
 
 // watch ends a step's process that does not end by itself.
@@ -115,8 +133,10 @@ type watch struct {
 	p      *process
 	why    reason    // exitedWell until it is made to end
 	now    time.Time // of the last look
-	limit  time.Time // TERM then, zero once that is done
+	fault  error     // of its progress
+	limit  time.Time // TERM then; zero: never, or that is done
 	killAt time.Time // KILL then; zero: not yet decided
+	killed bool      // the container was told
 	looked time.Time // when the slow things were looked at
 }
 
@@ -136,18 +156,19 @@ func (w *watch) look(ctx context.Context) {
 	switch {
 	case w.why == exitedWell && ctx.Err() != nil:
 		w.end(stopped, w.Manifest.Grace)
-	case w.why == exitedWell && !w.now.Before(w.limit):
+	case w.why == exitedWell && !w.limit.IsZero() && !w.now.Before(w.limit):
 		w.end(tooLong, w.Manifest.Grace)
 	case !w.killAt.IsZero() && !w.now.Before(w.killAt):
-		w.p.kill()
-		w.killAt = w.now.Add(tick) // once more, should it have forked meanwhile
+		w.kill()
 	}
 	if w.now.Sub(w.looked) < tick {
 		return
 	}
 	w.looked = w.now
 	w.printed.flush()
-	w.progress.poll(false)
+	if w.fault = w.progress.poll(false); w.fault != nil && w.why == exitedWell {
+		w.end(badProgress, w.Manifest.Grace)
+	}
 	if w.why == exitedWell && w.forksTooMuch(w.p) {
 		w.end(tooMany, 0)
 	}
@@ -157,6 +178,20 @@ func (w *watch) look(ctx context.Context) {
 func (w *watch) end(why reason, grace time.Duration) {
 	w.why, w.limit, w.killAt = why, time.Time{}, w.now.Add(grace)
 	w.p.terminate()
+}
+
+// clientGrace is how long the client of a container may take to notice that
+// its container was killed.
+const clientGrace = 10 * time.Second
+
+func (w *watch) kill() {
+	if w.box.name != "" && !w.killed {
+		w.killed, w.killAt = true, w.now.Add(clientGrace)
+		w.box.kill(w.Manifest.found)
+		return
+	}
+	w.p.kill()
+	w.killAt = w.now.Add(tick) // once more, should it have forked meanwhile
 }
 
 // forksTooMuch counts the unit's processes, but only when the host has that

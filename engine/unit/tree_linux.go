@@ -186,3 +186,13 @@ func offerToOOM(pid int) {
 		unix.Close(fd)
 	}
 }
+
+// freeStart gives back the memory or the disk space of a file's first bytes.
+func freeStart(name string, bytes int64) error {
+	fd, err := unix.Open(name, unix.O_WRONLY|unix.O_CLOEXEC|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(fd)
+	return unix.Fallocate(fd, unix.FALLOC_FL_PUNCH_HOLE|unix.FALLOC_FL_KEEP_SIZE, 0, bytes)
+}
