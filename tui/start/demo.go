@@ -113,6 +113,6 @@ func (p *program) demoConfig(dir string) (config.Config, error) {
 		return config.Config{}, err
 	}
 	return config.Load(p.Defaults, file, p.Environ, map[string]string{
-		"data": filepath.Join(dir, "data"), "listen": "127.0.0.1:0", "local.executors": "2",
+		"data": filepath.Join(dir, "data"), "listen": "127.0.0.1:0", "local.executors": "2", "local.share": filepath.Join(dir, "share"),
 	})
 }

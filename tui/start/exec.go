@@ -32,9 +32,9 @@ const maxInstances = 1000
 // execFlags are what exec is told.
 type execFlags struct {
 	*program
-	units, name, types string
-	instances          int
-	child              bool
+	units, share, name, types string
+	instances                 int
+	child                     bool
 }
 
 func (p *program) execCommand() *cobra.Command {
@@ -45,6 +45,7 @@ func (p *program) execCommand() *cobra.Command {
 		RunE:    f.run,
 	}
 	c.Flags().StringVar(&f.units, "units", "", "`DIR` of unit manifests (default local.units of the configuration)")
+	c.Flags().StringVar(&f.share, "share", "", "`DIR` of files that units hand on; hosts that mount the same see the same (default local.share)")
 	c.Flags().StringVar(&f.name, "name", "", "executor `ID` (default HOST-PID-xxxx); with --instances a number follows it")
 	c.Flags().StringVar(&f.types, "types", "", "only these `TYPES` of the folder's units, comma separated (default all)")
 	c.Flags().IntVar(&f.instances, "instances", 1, "so many executors, each a process of its own, restarted if it dies")
@@ -107,7 +108,8 @@ func (f *execFlags) options(cmd *cobra.Command, c *config.Config) (executor.Opti
 		}
 	}
 	o := executor.Options{
-		Dial: f.dial(addr, c.Data), Token: token, ID: f.name, Units: units, Environ: f.Environ, Build: build(),
+		Dial: f.dial(addr, c.Data), Token: token, ID: f.name, Units: units, Share: cmp.Or(f.share, c.Local.Share),
+		Environ: f.Environ, Build: build(),
 		Abort: f.haste,
 		Defaults: unit.Defaults{
 			Retries: c.Unit.Retries, RetryInterval: c.Unit.RetryInterval, Backoff: c.Unit.Backoff, Jitter: c.Unit.Jitter,

@@ -219,7 +219,7 @@ func (s *serve) locals(ctx context.Context, addr string) error {
 	if err != nil {
 		return err
 	}
-	args := []string{"exec", "--child", "--addr", addr, "--units", units}
+	args := []string{"exec", "--child", "--addr", addr, "--units", units, "--share", s.config.Local.Share}
 	if s.file != "" {
 		args = append(args, "--config", s.file)
 	}

@@ -23,6 +23,7 @@ type Options struct {
 	Units    string        // the units folder
 	Defaults unit.Defaults // for what a manifest leaves out
 	Work     string        // where attempts get their folders; empty: the system's temporary folder
+	Share    string        // folder of the files that units hand on; empty: none, such units fail
 	Environ  []string      // of which a manifest's env picks
 	Build    string
 	Log      *slog.Logger    // nil: nowhere
@@ -50,6 +51,8 @@ type agent struct {
 	instance string
 	now      time.Time // of this turn of the loop
 	units    *catalog
+	share    *unit.Share    // nil: none
+	capacity task.Resources // of the host
 	link     link
 	desk     desk
 	runner   runner
@@ -80,13 +83,14 @@ func Run(ctx context.Context, o Options) error {
 	if o.Work == "" {
 		o.Work = os.TempDir()
 	}
+	share := o.share()
 	if o.run == nil {
 		work, err := unit.OpenWorkplace(o.Work)
 		if err != nil {
 			return err
 		}
 		defer work.Close()
-		o.run = unitRunner(o.Environ, work, time.Now)
+		o.run = unitRunner(o.Environ, work, share, time.Now)
 	}
 	units, err := loadCatalog(o, nil)
 	if err != nil {
@@ -94,8 +98,24 @@ func Run(ctx context.Context, o Options) error {
 	}
 	units.logFaults(o.Log)
 	a := &agent{Options: o, instance: randomHex(8), units: units, runner: newRunner(), changed: make(chan *catalog)}
+	a.share, a.capacity = share, hostCapacity(o.Work)
 	a.link.pause = pauseFirst
 	return a.runAll(ctx)
+}
+
+// share is the share, and what executors that are no more left half done in it
+// deleted; nil: there is none, and most units need none.
+func (o *Options) share() *unit.Share {
+	if o.Share == "" {
+		return nil
+	}
+	s, err := openShare(o.Share)
+	if err != nil {
+		o.Log.Warn("no share: units that hand files on or get them will fail here", "error", err)
+		return nil
+	}
+	s.Sweep()
+	return s
 }
 
 // runAll starts the helpers, and returns when the last has ended.
@@ -123,6 +143,7 @@ func (a *agent) loop(ctx context.Context) error {
 		a.keepLink()
 		a.startNext()
 		a.sayStarted()
+		a.sayLive(false)
 		a.sayResults()
 		if a.gone() {
 			return a.fatal
@@ -155,7 +176,11 @@ func (a *agent) loop(ctx context.Context) error {
 // next is when something is due if nothing comes before.
 func (a *agent) next() time.Time {
 	due := a.now.Add(time.Hour)
-	for _, at := range []time.Time{a.link.due(), a.desk.startDue(), a.link.flushAt, a.leaving.until} {
+	live := a.desk.live.due()
+	if a.link.state != up {
+		live = time.Time{}
+	}
+	for _, at := range []time.Time{a.link.due(), a.desk.startDue(), live, a.link.flushAt, a.leaving.until} {
 		if !at.IsZero() && at.Before(due) {
 			due = at
 		}
@@ -211,6 +236,8 @@ func (a *agent) report(r report) {
 	case a.leaving.at && r.outcome == nil:
 	case a.leaving.at:
 		a.desk.ended(a.now) // the controller has given it to another
+	case len(r.changes) > 0:
+		a.takeLive(r.changes)
 	case r.outcome == nil:
 		a.progress(r.progress)
 		a.link.flush()
@@ -220,7 +247,14 @@ func (a *agent) report(r report) {
 }
 
 func (a *agent) finished(o *task.Outcome) {
+	left := a.desk.running.left
+	a.failLive(o)
+	a.sayLive(true) // before the result: what comes after it counts for nothing
 	a.desk.ended(a.now)
+	a.leaveResident()
+	if left && o.Status == task.Stopped {
+		return // the offline gives it back
+	}
 	a.desk.keep(o)
 	if a.link.state == up {
 		a.link.add(a.desk.frame(o), a.now)
@@ -260,6 +294,16 @@ func (a *agent) leave(reason string) {
 	a.Log.Info("leaving", "reason", reason, "finishing", a.desk.running != nil, "giving back", len(back))
 	for _, ref := range back {
 		a.giveBack(ref)
+	}
+	a.leaveResident()
+}
+
+// leaveResident ends a unit that would never end by itself, for another executor
+// to go on with.
+func (a *agent) leaveResident() {
+	if r := a.desk.running; a.leaving.on && r != nil && r.resident {
+		r.left = true
+		r.stop()
 	}
 }
 

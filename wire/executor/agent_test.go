@@ -1,11 +1,9 @@
 package executor
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"net"
 	"os"
 	"path/filepath"
@@ -16,251 +14,12 @@ import (
 	"time"
 
 	"apollo11/engine/task"
-	"apollo11/engine/unit"
 	"apollo11/wire"
-
-	"go.uber.org/goleak"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
-
-// stage is an executor with a controller that the test plays, in virtual time.
-type stage struct {
-	t     *testing.T
-	o     Options
-	lines chan net.Conn // the controller's ends of new connections
-	abort chan struct{}
-	stop  context.CancelFunc
-	ended chan error
-	began []string // tasks in the order they were run
-	log   bytes.Buffer
-}
-
-// newStage starts an executor with the unit u, whose inputs say what it does:
-// sleep, a duration; print, then-print and progress, texts.
-func newStage(t *testing.T, change func(*Options)) *stage {
-	s := &stage{t: t, lines: make(chan net.Conn), abort: make(chan struct{}), ended: make(chan error, 1)}
-	s.o = Options{
-		Defaults: unit.Defaults{Timeout: time.Minute, Backoff: 1},
-		ID:       "e1", Token: "secret", Units: t.TempDir(), Build: "test", Abort: s.abort, run: s.run,
-		Log: slog.New(slog.NewTextHandler(&s.log, nil)),
-		Dial: func(context.Context) (net.Conn, error) {
-			ours, theirs := net.Pipe()
-			s.lines <- theirs
-			return ours, nil
-		},
-	}
-	s.unit("u", "execute = 'true'")
-	if change != nil {
-		change(&s.o)
-	}
-	ctx, stop := context.WithCancel(context.Background())
-	s.stop = stop
-	go func() { s.ended <- Run(ctx, s.o) }()
-	return s
-}
-
-func (s *stage) unit(name, text string) {
-	if err := os.WriteFile(filepath.Join(s.o.Units, name+".toml"), []byte(text), 0o600); err != nil {
-		s.t.Fatal(err)
-	}
-}
-
-func (s *stage) run(ctx context.Context, a attempt) task.Outcome {
-	s.began = append(s.began, a.Task)
-	o := task.Outcome{Status: task.Success, Exit: -1, Outputs: a.Inputs}
-	for _, v := range a.Inputs {
-		switch v.Name {
-		case "print", "then-print":
-			a.log([]byte(v.Value))
-		case "progress":
-			a.progress(40, v.Value)
-		case "sleep":
-			d, _ := time.ParseDuration(v.Value)
-			select {
-			case <-time.After(d):
-			case <-ctx.Done():
-				return task.Outcome{Status: task.Stopped, Class: task.ByPerson, Error: "stopped", Exit: -1}
-			}
-		}
-	}
-	return o
-}
-
-// end waits for Run and gives what it returned.
-func (s *stage) end() error { return <-s.ended }
-
-// controller is the other end of one connection.
-type controller struct {
-	*stage
-	conn  *wire.Conn
-	raw   net.Conn
-	queue chan arrival
-}
-
-// arrival is a message, or the end of the connection.
-type arrival struct {
-	wire.Message
-	err error
-}
-
-// accept waits for the next connection.
-func (s *stage) accept() *controller {
-	raw := <-s.lines
-	c := &controller{stage: s, raw: raw, conn: wire.NewConn(raw, wire.MaxFrame), queue: make(chan arrival, 1000)}
-	go func() {
-		for {
-			if err := c.conn.Fill(); err != nil {
-				c.queue <- arrival{err: err}
-				c.conn.Close(0)
-				return
-			}
-			for text, ok := c.conn.Next(); ok; text, ok = c.conn.Next() {
-				m, err := wire.ParseMessage(text)
-				if err != nil {
-					t := fmt.Errorf("%q: %w", text, err)
-					c.queue <- arrival{err: t}
-					continue
-				}
-				c.queue <- arrival{Message: *m}
-			}
-		}
-	}()
-	return c
-}
-
-// next is the next message of a type; others are an error, heartbeats are answered.
-func (c *controller) next(want wire.Type) *wire.Message {
-	c.t.Helper()
-	for {
-		select {
-		case m := <-c.queue:
-			if m.err != nil {
-				c.t.Fatalf("connection ended, want %s: %v\n%s", want, m.err, c.log.String())
-			}
-			if m.Type == wire.TypeHeartbeat && want != wire.TypeHeartbeat {
-				c.send(wire.AppendAck(nil, &wire.Ack{}))
-				continue
-			}
-			if m.Type != want {
-				c.t.Fatalf("got %s, want %s", m.Append(nil)[4:], want)
-			}
-			return &m.Message
-		case <-time.After(time.Hour):
-			c.t.Fatalf("no %s within an hour", want)
-		}
-	}
-}
-
-// quiet checks that nothing but heartbeats comes for a while.
-func (c *controller) quiet(d time.Duration) {
-	c.t.Helper()
-	for over := time.After(d); ; {
-		select {
-		case m := <-c.queue:
-			if m.Type != wire.TypeHeartbeat {
-				c.t.Fatalf("got %s %v", m.Append(nil)[4:], m.err)
-			}
-			c.send(wire.AppendAck(nil, &wire.Ack{}))
-		case <-over:
-			return
-		}
-	}
-}
-
-func (c *controller) send(frames []byte) {
-	c.conn.Append(frames)
-	c.conn.Flush()
-}
-
-// registered reads the register and accepts it.
-func (c *controller) registered() *wire.Register {
-	c.t.Helper()
-	r, err := wire.ParseRegister(c.next(wire.TypeRegister))
-	if err != nil {
-		c.t.Fatal(err)
-	}
-	c.send(wire.AppendAck(nil, &wire.Ack{Proto: 2, Heartbeat: 10 * time.Second}))
-	return r
-}
-
-func assign(id string, version int, pairs ...string) *task.Assignment {
-	a := &task.Assignment{Task: id, Type: "u", Version: task.Version(version), Attempt: 1}
-	for i := 0; i < len(pairs); i += 2 {
-		a.Inputs = append(a.Inputs, task.Value{Name: pairs[i], Value: pairs[i+1]})
-	}
-	return a
-}
-
-func (c *controller) give(tasks ...*task.Assignment) {
-	var frames []byte
-	for _, a := range tasks {
-		frames = wire.AppendTask(frames, a, 2)
-	}
-	c.send(frames)
-}
-
-func (c *controller) result(id string, status task.Status) *task.Outcome {
-	c.t.Helper()
-	o, err := wire.ParseResult(c.next(wire.TypeResult), 2)
-	if err != nil || o.Task != id || o.Status != status {
-		c.t.Fatalf("result %+v %v, want %s %v", o, err, id, status)
-	}
-	return o
-}
-
-func (c *controller) ack(id string, version int) {
-	c.send(wire.AppendAck(nil, &wire.Ack{Task: id, Version: task.Version(version)}))
-}
-
-func (c *controller) ref(want wire.Type, id string, version int) {
-	c.t.Helper()
-	got, _, err := wire.ParseRef(c.next(want))
-	if err != nil || got != (wire.Ref{Task: id, Version: task.Version(version)}) {
-		c.t.Fatalf("%s %+v %v, want %s %d", want, got, err, id, version)
-	}
-}
-
-func (c *controller) progress() *wire.Progress {
-	c.t.Helper()
-	p, err := wire.ParseProgress(c.next(wire.TypeProgress))
-	if err != nil {
-		c.t.Fatal(err)
-	}
-	return p
-}
-
-// withdrawn waits until the executor offers nothing any more.
-func (c *controller) withdrawn(types ...string) {
-	c.t.Helper()
-	change, err := wire.ParseTypes(c.next(wire.TypeTypes))
-	if err != nil || len(change.Add) > 0 || len(types) > 0 && !slices.Equal(change.Remove, types) {
-		c.t.Fatalf("types %+v %v, want %q removed", change, err, types)
-	}
-}
-
-// known answers a types message.
-func (c *controller) known() { c.send(wire.AppendAck(nil, &wire.Ack{Proto: 2, Epoch: 1})) }
-
-// leave stops the executor in order.
-func (c *controller) leave() {
-	c.t.Helper()
-	synctest.Wait() // for what was sent to be taken
-	c.stop()
-	c.withdrawn()
-	c.known()
-	c.next(wire.TypeOffline)
-	if err := c.end(); err != nil {
-		c.t.Error(err)
-	}
-}
-
-func staged(t *testing.T, change func(*Options), play func(t *testing.T, s *stage)) {
-	synctest.Test(t, func(t *testing.T) { play(t, newStage(t, change)) })
-}
-
 func TestRegister(t *testing.T) {
-	staged(t, nil, func(t *testing.T, s *stage) {
+	shared := func(o *Options) { o.Share = filepath.Join(o.Units, "share") }
+	staged(t, shared, func(t *testing.T, s *stage) {
 		c := s.accept()
 		r := c.registered()
 		if r.Exec != "e1" || r.Token != "secret" || r.Proto != 2 || r.Build != "test" || r.PID != os.Getpid() || r.Instance == "" || len(r.Running) != 0 {
@@ -269,7 +28,34 @@ func TestRegister(t *testing.T) {
 		if !slices.Equal(r.Types, []string{"u"}) || len(r.Units) != 1 || r.Units[0].Name != "u" {
 			t.Errorf("%v %v", r.Types, r.Units)
 		}
+		if hash, _ := r.Hashes.Get("u"); len(r.Hashes) != 1 || hash == "" {
+			t.Errorf("hashes %v", r.Hashes)
+		}
+		if id, err := os.ReadFile(filepath.Join(s.o.Share, shareFile)); err != nil || r.Share == "" || string(id) != r.Share+"\n" {
+			t.Errorf("share %q, its file %q %v", r.Share, id, err)
+		}
+		if host := hostCapacity(os.TempDir()); r.Capacity.CPU != host.CPU || r.Capacity.Memory != host.Memory || r.Capacity.CPU == 0 {
+			t.Errorf("capacity %+v", r.Capacity)
+		}
 		c.leave()
+	})
+}
+
+// An executor whose share cannot be made works on with units that need none.
+func TestNoShare(t *testing.T) {
+	noFolder := func(o *Options) { o.Share = filepath.Join(o.Units, "u.toml") }
+	staged(t, noFolder, func(t *testing.T, s *stage) {
+		c := s.accept()
+		if r := c.registered(); r.Share != "" {
+			t.Errorf("share %q", r.Share)
+		}
+		c.give(assign("t", 1))
+		c.result("t", task.Success)
+		c.ack("t", 1)
+		c.leave()
+		if !strings.Contains(s.log.String(), "no share") {
+			t.Error(s.log.String())
+		}
 	})
 }
 
@@ -542,18 +328,6 @@ func TestTokenRefused(t *testing.T) {
 	}
 }
 
-func TestRefusedTypes(t *testing.T) {
-	staged(t, nil, func(t *testing.T, s *stage) {
-		c := s.accept()
-		c.next(wire.TypeRegister)
-		c.send(wire.AppendAck(nil, &wire.Ack{Proto: 2, Refused: []string{"u: timeout differs: 1m, others 2m"}}))
-		c.leave()
-		if !strings.Contains(s.log.String(), "u: timeout differs: 1m, others 2m") {
-			t.Error(s.log.String())
-		}
-	})
-}
-
 func TestProtocol1ControllerIsNoUse(t *testing.T) {
 	staged(t, nil, func(t *testing.T, s *stage) {
 		c := s.accept()
@@ -700,96 +474,6 @@ func TestStopWithoutController(t *testing.T) {
 		if err := s.end(); err != nil {
 			t.Error(err)
 		}
-	})
-}
-
-func TestUnknownUnitIsGivenBack(t *testing.T) {
-	staged(t, nil, func(t *testing.T, s *stage) {
-		c := s.accept()
-		c.registered()
-		a := assign("t", 1)
-		a.Type = "x"
-		c.give(a)
-		if change, err := wire.ParseTypes(c.next(wire.TypeTypes)); err != nil || !slices.Equal(change.Remove, []string{"x"}) {
-			t.Errorf("%+v %v", change, err)
-		}
-		c.ref(wire.TypeReturned, "t", 1)
-		c.leave()
-	})
-}
-
-func TestUnitsFolderChanges(t *testing.T) {
-	staged(t, func(o *Options) { o.Types = []string{"u", "v"} }, func(t *testing.T, s *stage) {
-		types := func(c *controller) *wire.TypeChange {
-			t.Helper()
-			change, err := wire.ParseTypes(c.next(wire.TypeTypes))
-			if err != nil {
-				t.Fatal(err)
-			}
-			return change
-		}
-		c := s.accept()
-		c.registered()
-		s.unit("v", "execute = 'true'")
-		s.unit("not-offered", "execute = 'true'")
-		if got := types(c); !slices.Equal(got.Add, []string{"v"}) || len(got.Units) != 1 || len(got.Remove) != 0 {
-			t.Errorf("added: %+v", got)
-		}
-		s.unit("v", "execute = 'true'\nretries = 4")
-		if got := types(c); !slices.Equal(got.Add, []string{"v"}) || got.Units[0].Retry.Retries != 4 {
-			t.Errorf("changed: %+v", got)
-		}
-		s.unit("v", "execute = 'true'\nretries = 5x")
-		c.quiet(10 * time.Second) // a slip while editing takes no unit out of work
-		if !strings.Contains(s.log.String(), "v.toml:2") || !strings.Contains(s.log.String(), "stays as it was") {
-			t.Error(s.log.String())
-		}
-		s.unit("v", "execute = 'true'\nretries = 6")
-		time.Sleep(1500 * time.Millisecond)
-		s.unit("v", "execute = 'true'\nretries = 77") // while it was about to be read
-		if got := types(c); !slices.Equal(got.Add, []string{"v"}) || got.Units[0].Retry.Retries != 77 {
-			t.Errorf("changed twice: %+v", got)
-		}
-		if err := os.RemoveAll(s.o.Units); err != nil { // gone for a moment: nothing is said
-			t.Fatal(err)
-		}
-		c.quiet(10 * time.Second)
-		c.leave()
-	})
-}
-
-func TestManyContractsComeAfterTheRegister(t *testing.T) {
-	many := func(o *Options) {
-		for i := range 60 {
-			text := fmt.Sprintf("execute = 'true'\n[in.a]\ndescription = '%s'\n", strings.Repeat("x", 20<<10))
-			if err := os.WriteFile(filepath.Join(o.Units, fmt.Sprintf("m%02d.toml", i)), []byte(text), 0o600); err != nil {
-				panic(err)
-			}
-		}
-	}
-	staged(t, many, func(t *testing.T, s *stage) {
-		c := s.accept()
-		if r := c.registered(); len(r.Types) != 0 {
-			t.Errorf("%v", r.Types)
-		}
-		found := map[string]bool{}
-		for len(found) < 61 {
-			m := c.next(wire.TypeTypes)
-			if n := len(m.Append(nil)); n > wire.MaxFrame {
-				t.Fatalf("a frame of %d bytes", n)
-			}
-			change, err := wire.ParseTypes(m)
-			if err != nil {
-				t.Fatal(err)
-			}
-			for i, u := range change.Units {
-				if found[u.Name] || change.Add[i] != u.Name {
-					t.Errorf("%s twice, or not in add", u.Name)
-				}
-				found[u.Name] = true
-			}
-		}
-		c.leave()
 	})
 }
 

@@ -17,11 +17,12 @@ import (
 
 // catalog is the units that an executor offers, as its folder was at a moment.
 type catalog struct {
-	set   *unit.Set
-	stamp string // of the folder, from before it was read
-	types []string
-	kept  []string          // units whose files have a fault now: as they were before
-	texts map[string]string // contracts in canonical text, of the units offered
+	set    *unit.Set
+	stamp  string // of the folder, from before it was read
+	types  []string
+	kept   []string          // units whose files have a fault now: as they were before
+	texts  map[string]string // contracts in canonical text, of the units offered
+	hashes map[string]string // of what would run, for units of which it is known
 }
 
 // loadCatalog reads the folder; old is what was read before, nil at the start.
@@ -38,6 +39,7 @@ func loadCatalog(o Options, old *catalog) (*catalog, error) {
 	if old != nil {
 		c.kept = set.Keep(old.set)
 	}
+	c.hashes = set.Hashes()
 	for _, u := range set.Units() {
 		if len(o.Types) == 0 || slices.Contains(o.Types, u.Name) {
 			c.texts[u.Name] = string(u.AppendText(nil))
@@ -64,10 +66,21 @@ func (c *catalog) contracts(names []string) []task.Unit {
 	return list
 }
 
+// hashOf is the hashes of units, as far as they are known.
+func (c *catalog) hashOf(names []string) (hashes task.Values) {
+	for _, name := range names {
+		if hash := c.hashes[name]; hash != "" {
+			hashes = append(hashes, task.Value{Name: name, Value: hash})
+		}
+	}
+	return hashes
+}
+
 // since is what was added or changed, and what removed, for who knows the old.
 func (c *catalog) since(old *catalog) (add, remove []string) {
 	for _, name := range c.names() {
-		if text, there := old.texts[name]; !there || text != c.texts[name] {
+		text, there := old.texts[name]
+		if !there || text != c.texts[name] || old.hashes[name] != c.hashes[name] {
 			add = append(add, name)
 		}
 	}
@@ -86,33 +99,53 @@ func (c *catalog) logFaults(log *slog.Logger) {
 	for _, name := range c.kept {
 		log.Warn("a unit stays as it was before the fault", "unit", name)
 	}
+	for _, u := range c.set.Unavailable {
+		log.Warn("a unit is not offered: this host cannot run it", "unit", u.Unit.Name, "reason", u.Reason)
+	}
 	for _, name := range c.types {
-		if _, offered := c.texts[name]; !offered {
+		away := slices.ContainsFunc(c.set.Unavailable, func(u unit.Unavailable) bool { return u.Unit.Name == name })
+		if _, offered := c.texts[name]; !offered && !away {
 			log.Warn("a unit that should be offered is not in the folder", "unit", name)
 		}
 	}
 }
 
-// lookEvery is how often the folder is looked at. It is read when two looks
-// show the same, so that nobody is caught in the middle of writing.
+// lookEvery is how often the folder is looked at, and what its units run. Words of
+// the file system would come sooner, but not from a network's, not for a folder
+// that another is moved in place of, and not when a runtime is installed.
 const lookEvery = time.Second
 
-// watch reads the units folder again whenever it has changed.
+// look shows what units there are and what they run: the folder's stamp, and
+// the hashes of the units that old knows.
+func look(o Options, old *catalog) (string, error) {
+	stamp, err := unit.Stamp(o.Units)
+	if err != nil {
+		return "", err
+	}
+	return fmt.Sprint(stamp, old.set.Stale(), old.set.Hashes()), nil
+}
+
+// seen is what look would have shown when the folder was read.
+func (c *catalog) seen() string { return fmt.Sprint(c.stamp, false, c.hashes) }
+
+// watch reads the units folder again whenever it or what its units run has
+// changed, and two looks show the same, so that nobody is caught in the middle
+// of writing.
 func watch(ctx context.Context, o Options, units *catalog, changed chan<- *catalog) {
 	ticks := time.NewTicker(lookEvery)
 	defer ticks.Stop()
-	last := units.stamp
+	last := units.seen()
 	for {
 		select {
 		case <-ctx.Done():
 			return
 		case <-ticks.C:
 		}
-		now, err := unit.Stamp(o.Units)
+		now, err := look(o, units)
 		if err != nil {
 			continue // a folder that is away for a moment takes no unit away
 		}
-		if now == units.stamp || now != last {
+		if now == units.seen() || now != last {
 			last = now
 			continue
 		}

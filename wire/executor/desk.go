@@ -16,6 +16,7 @@ type desk struct {
 	running *handed
 	next    *handed // the runner has it already, so as not to wait for the loop
 	results []kept
+	live    live   // state changes that are still to be sent
 	held    []byte // progress frames for the next link
 	cut     bool   // some did not fit in held
 }
@@ -24,9 +25,11 @@ type desk struct {
 type handed struct {
 	*task.Assignment
 	*claim
-	stop  context.CancelFunc
-	began time.Time // zero for desk.next
-	said  bool      // phase=start was sent
+	stop     context.CancelFunc
+	began    time.Time // zero for desk.next
+	said     bool      // phase=start was sent
+	resident bool      // ends only if it is made to, or fails
+	left     bool      // was made to, since the executor leaves
 }
 
 // kept is a result until it is acknowledged.

@@ -24,6 +24,8 @@ type peer struct {
 	stop  context.CancelFunc
 	ended chan error
 	work  string
+
+	register *wire.Register
 }
 
 func newPeer(t testing.TB, manifest string, run func(context.Context, attempt) task.Outcome) *peer {
@@ -43,6 +45,7 @@ func newPeer(t testing.TB, manifest string, run func(context.Context, attempt) t
 			Dial:     func(ctx context.Context) (net.Conn, error) { return wire.DialTCP(ctx, listener.Addr().String()) },
 			run:      run,
 			Units:    units,
+			Share:    filepath.Join(units, "share"),
 			Work:     work,
 			Environ:  os.Environ(),
 			Defaults: unit.Defaults{Timeout: 20 * time.Second, Grace: 100 * time.Millisecond, Backoff: 1, Env: []string{"PATH"}},
@@ -53,7 +56,10 @@ func newPeer(t testing.TB, manifest string, run func(context.Context, attempt) t
 		t.Fatal(err)
 	}
 	p.conn = wire.NewConn(conn, wire.MaxFrame)
-	p.next(wire.TypeRegister)
+	p.register, err = wire.ParseRegister(p.next(wire.TypeRegister))
+	if err != nil {
+		t.Fatal(err)
+	}
 	p.send(wire.AppendAck(nil, &wire.Ack{Proto: 2}))
 	return p
 }
@@ -131,6 +137,97 @@ type = "int"`, nil)
 	}
 	p.send(wire.AppendAck(nil, &wire.Ack{Task: "t", Version: 1}))
 	p.leave()
+}
+
+// does gives a task and takes its result.
+func (p *peer) does(a task.Assignment) *task.Outcome {
+	p.t.Helper()
+	a.Type, a.Version, a.Attempt = "u", 1, 1
+	p.send(wire.AppendTask(nil, &a, 2))
+	o, err := wire.ParseResult(p.next(wire.TypeResult), 2)
+	if err != nil || o.Task != a.Task {
+		p.t.Fatalf("%+v %v", o, err)
+	}
+	p.send(wire.AppendAck(nil, &wire.Ack{Task: a.Task, Version: 1}))
+	return o
+}
+
+// A task's run, sample and undo come to the unit, and its files and the hash of
+// what ran come back.
+func TestRealFiles(t *testing.T) {
+	p := newPeer(t, `execute = """if test "$IN_FILE"; then cp "$IN_FILE" data; else echo "$APOLLO_RUN $APOLLO_SAMPLE" >data; fi
+echo file=data >>"$APOLLO_OUTPUT"; cat data"""
+undo = 'echo "undone $(cat "$OUT_FILE")"'
+[in.file]
+type = "path"
+[out.file]
+type = "path"`, nil)
+	made := p.does(task.Assignment{Task: "r-1:a", Run: "r-1", Sample: 7})
+	value, _ := made.Outputs.Get("file")
+	f, handed, err := task.ParseFile(value)
+	if made.Status != task.Success || !handed || err != nil || f.Share == "" || f.Share != p.register.Share || !strings.HasPrefix(f.Name, "r-1/") {
+		t.Fatalf("%+v, register with share %q", made, p.register.Share)
+	}
+	if hash, _ := p.register.Hashes.Get("u"); made.UnitHash == "" || made.UnitHash != hash {
+		t.Errorf("unit hash %q, registered %q", made.UnitHash, hash)
+	}
+	inputs := task.Values{{Name: "file", Value: value}}
+	p.send(wire.AppendTask(nil, &task.Assignment{Task: "r-1:b", Run: "r-1", Type: "u", Version: 1, Attempt: 1, Inputs: inputs}, 2))
+	p.logs("r-1 7\n")
+	o, err := wire.ParseResult(p.next(wire.TypeResult), 2)
+	if err != nil || o.Status != task.Success {
+		t.Errorf("a consumer: %+v %v", o, err)
+	}
+	p.send(wire.AppendAck(nil, &wire.Ack{Task: o.Task, Version: 1}))
+	f.Sum = strings.Repeat("0", 64)
+	inputs[0].Value = f.String()
+	if o := p.does(task.Assignment{Task: "r-1:c", Run: "r-1", Inputs: inputs}); o.Class != task.InputInvalid {
+		t.Errorf("another file than was handed on: %+v", o)
+	}
+	p.send(wire.AppendTask(nil, &task.Assignment{Task: "r-2:a", Run: "r-2", Type: "u", Version: 1, Attempt: 1, Undo: true, Outputs: made.Outputs}, 2))
+	p.logs("undone r-1 7\n")
+	if o, err := wire.ParseResult(p.next(wire.TypeResult), 2); err != nil || o.Status != task.Success || len(o.Outputs) > 0 {
+		t.Errorf("undo: %+v %v", o, err)
+	}
+	p.send(wire.AppendAck(nil, &wire.Ack{Task: "r-2:a", Version: 1}))
+	p.leave()
+}
+
+// A resident unit's changes come while it runs, and when the executor leaves, it
+// is ended in order and its last words come too.
+func TestRealResident(t *testing.T) {
+	p := newPeer(t, `kind = "resident"
+execute = """trap 'echo set.last=words >>"$APOLLO_PROGRESS"; exit 0' TERM
+echo add.n=2 >>"$APOLLO_PROGRESS"; echo set.k=v >>"$APOLLO_PROGRESS"
+while :; do sleep 0.01; done"""`, nil)
+	p.send(wire.AppendTask(nil, &task.Assignment{Task: "t", Type: "u", Version: 3, Attempt: 1}, 2))
+	p.changes("add.n=2", "set.k=v")
+	p.stop()
+	p.next(wire.TypeTypes)
+	p.send(wire.AppendAck(nil, &wire.Ack{Proto: 2}))
+	p.changes("set.last=words")
+	p.next(wire.TypeOffline)
+	p.conn.Close(0)
+	if err := <-p.ended; err != nil {
+		t.Error(err)
+	}
+}
+
+// changes waits for changes, in however many messages.
+func (p *peer) changes(want ...string) {
+	p.t.Helper()
+	for len(want) > 0 {
+		m, err := wire.ParseProgress(p.next(wire.TypeProgress))
+		if err != nil {
+			p.t.Fatal(err)
+		}
+		for _, c := range m.Changes {
+			if c != change(want[0]) || m.Version != 3 {
+				p.t.Fatalf("%+v at %d, want %s", c, m.Version, want[0])
+			}
+			want = want[1:]
+		}
+	}
 }
 
 func TestRealCancel(t *testing.T) {

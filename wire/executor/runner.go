@@ -29,17 +29,19 @@ type claim struct{ taken atomic.Bool }
 
 func (c *claim) take() bool { return c.taken.CompareAndSwap(false, true) }
 
-// attempt is what runs; log and progress may be called until it returns.
+// attempt is what runs; log, progress and change may be called until it returns.
 type attempt struct {
 	task.Assignment
 	manifest *unit.Manifest
 	log      func([]byte)
 	progress func(percent int, message string)
+	change   func([]task.Change)
 }
 
 // report is what comes of an attempt: signs of life, then its outcome.
 type report struct {
 	progress wire.Progress
+	changes  []task.Change // of a resident unit
 	outcome  *task.Outcome
 }
 
@@ -65,7 +67,7 @@ func (r runner) full() bool { return len(r.jobs) == cap(r.jobs) }
 // start hands an attempt to the runner, which begins it after those before.
 func (r runner) start(a *task.Assignment, m *unit.Manifest) *handed {
 	ctx, stop := context.WithCancel(context.Background())
-	h := &handed{Assignment: a, stop: stop, claim: &claim{}}
+	h := &handed{Assignment: a, stop: stop, claim: &claim{}, resident: m.Unit.Resident}
 	r.jobs <- job{ctx, h.claim, attempt{
 		Assignment: *a, manifest: m,
 		log: func(piece []byte) { r.reports <- report{progress: wire.Progress{Log: piece}} },
@@ -76,6 +78,7 @@ func (r runner) start(a *task.Assignment, m *unit.Manifest) *handed {
 			}
 			r.reports <- report{progress: p}
 		},
+		change: func(changes []task.Change) { r.reports <- report{changes: changes} },
 	}}
 	return h
 }
@@ -83,11 +86,11 @@ func (r runner) start(a *task.Assignment, m *unit.Manifest) *handed {
 // longestError keeps a result within its frame, whatever a contract complains of.
 const longestError = 4 << 10
 
-func unitRunner(environ []string, work *unit.Workplace, now func() time.Time) func(context.Context, attempt) task.Outcome {
+func unitRunner(environ []string, work *unit.Workplace, share *unit.Share, now func() time.Time) func(context.Context, attempt) task.Outcome {
 	return func(ctx context.Context, a attempt) task.Outcome {
 		o := unit.Run(ctx, unit.Job{
-			Manifest: a.manifest, Assignment: a.Assignment, Work: work, Environ: environ, Now: now,
-			Log: a.log, Progress: a.progress,
+			Manifest: a.manifest, Assignment: a.Assignment, Work: work, Share: share, Environ: environ, Now: now,
+			Log: a.log, Progress: a.progress, Change: a.change,
 		})
 		if len(o.Error) > longestError {
 			o.Error = strings.ToValidUTF8(o.Error[:longestError], "") + "…"

@@ -8,6 +8,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+
+	"apollo11/engine/unit"
 )
 
 // shareFile holds a share's id, within its folder. Executors that read the same
@@ -19,17 +21,19 @@ const shareBytes = 8
 
 // openShare makes sure of a folder and of its id, which the first executor that
 // comes there draws.
-func openShare(dir string) (abs, id string, err error) {
-	if abs, err = filepath.Abs(dir); err == nil {
-		err = os.MkdirAll(abs, 0o700)
-	}
-	if err == nil {
-		id, err = shareID(filepath.Join(abs, shareFile))
-	}
+func openShare(dir string) (*unit.Share, error) {
+	dir, err := filepath.Abs(dir)
 	if err != nil {
-		return "", "", fmt.Errorf("share folder: %w", err)
+		return nil, fmt.Errorf("share folder: %w", err)
 	}
-	return abs, id, nil
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, fmt.Errorf("share folder: %w", err)
+	}
+	id, err := shareID(filepath.Join(dir, shareFile))
+	if err != nil {
+		return nil, fmt.Errorf("share folder: %w", err)
+	}
+	return &unit.Share{Dir: dir, ID: id}, nil
 }
 
 func shareID(file string) (string, error) {

@@ -16,11 +16,12 @@ func TestShareID(t *testing.T) {
 	var group sync.WaitGroup
 	for i := range ids {
 		group.Go(func() {
-			abs, id, err := openShare(dir)
-			if err != nil || abs != dir {
-				t.Errorf("%s %v", abs, err)
+			s, err := openShare(dir)
+			if err != nil || s.Dir != dir {
+				t.Errorf("%+v %v", s, err)
+				return
 			}
-			ids[i] = id
+			ids[i] = s.ID
 		})
 	}
 	group.Wait()
@@ -32,8 +33,8 @@ func TestShareID(t *testing.T) {
 	if left, err := os.ReadDir(dir); err != nil || len(left) != 1 || left[0].Name() != shareFile {
 		t.Errorf("left behind: %v %v", left, err)
 	}
-	if _, id, err := openShare(t.TempDir()); err != nil || id == ids[0] {
-		t.Errorf("another folder has the id %s, %v", id, err)
+	if s, err := openShare(t.TempDir()); err != nil || s.ID == ids[0] {
+		t.Errorf("another folder is %+v, %v", s, err)
 	}
 }
 
@@ -43,15 +44,15 @@ func TestShareFaults(t *testing.T) {
 		if err := os.WriteFile(filepath.Join(dir, shareFile), []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if _, id, err := openShare(dir); id != "" || err == nil || !strings.Contains(err.Error(), "delete it") {
-			t.Errorf("%q: %q %v", text, id, err)
+		if s, err := openShare(dir); s != nil || err == nil || !strings.Contains(err.Error(), "delete it") {
+			t.Errorf("%q: %+v %v", text, s, err)
 		}
 	}
 	file := filepath.Join(dir, "file")
 	if err := os.WriteFile(file, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, id, err := openShare(file); id != "" || err == nil {
-		t.Errorf("a file as a share: %q %v", id, err)
+	if s, err := openShare(file); s != nil || err == nil {
+		t.Errorf("a file as a share: %+v %v", s, err)
 	}
 }

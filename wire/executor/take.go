@@ -133,6 +133,7 @@ func (a *agent) registered(ack *wire.Ack) {
 		l.add(a.desk.held, a.now)
 	}
 	a.desk.held, a.desk.cut = nil, false
+	a.sayLive(true)
 	for _, k := range a.desk.results {
 		l.add(a.desk.frame(k.outcome), a.now)
 	}
@@ -169,12 +170,16 @@ func (a *agent) registerFrame() (frame []byte, bare bool) {
 	}
 	r := &wire.Register{
 		Exec: a.ID, Types: offered, Load: a.desk.load(), Token: a.Token, Proto: 2, Instance: a.instance,
-		Running: a.desk.list(), Host: host, PID: os.Getpid(), Build: a.Build, Units: a.units.contracts(offered),
+		Running: a.desk.list(), Host: host, PID: os.Getpid(), Build: a.Build, Capacity: a.capacity,
+		Units: a.units.contracts(offered), Hashes: a.units.hashOf(offered),
+	}
+	if a.share != nil {
+		r.Share = a.share.ID
 	}
 	frame = wire.AppendRegister(nil, r)
 	for ; len(frame) > wire.FirstFrame; frame = wire.AppendRegister(nil, r) {
 		if !bare {
-			bare, r.Types, r.Units = true, nil, nil
+			bare, r.Types, r.Units, r.Hashes = true, nil, nil, nil
 			continue
 		}
 		r.Running = r.Running[:len(r.Running)/2] // the rest counts as never arrived
@@ -191,6 +196,7 @@ func (a *agent) sayTypes(add, remove []string) {
 	size := 0
 	for i, u := range a.units.contracts(add) {
 		change.Add, change.Units = append(change.Add, u.Name), append(change.Units, u)
+		change.Hashes = append(change.Hashes, a.units.hashOf([]string{u.Name})...)
 		if size += len(u.AppendText(nil)); size > typesBytes && i+1 < len(add) {
 			a.sayChange(&change)
 			change, size = wire.TypeChange{}, 0
