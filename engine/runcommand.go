@@ -12,8 +12,10 @@ type SetMissions struct{ Missions []NamedMission }
 
 // NamedMission is a mission that is known by its name.
 type NamedMission struct {
-	File    string // where it was read
-	Mission *mission.Mission
+	Name    string
+	File    string           // where it was read
+	Mission *mission.Mission // nil: the file was never right
+	Fault   string           // what is wrong with the file now; Mission is what it said when it was right
 }
 
 // StartRun starts a mission: the one that is given, or the one known by Name.

@@ -1,11 +1,13 @@
 // Package controller is a running controller: its parts started, and stopped, in order.
 //
 // Started: the data folder is locked and recovered, the engine folds the
-// journal, the address is opened, the engine records its start, connections are
-// taken, the folder says where. Stopped in the opposite order: the engine ends
-// its last turn, connections get what is queued for them, the journal is closed.
+// journal, the address is opened, the engine records its start and learns the
+// missions, connections are taken, the folder says where. Stopped in the opposite
+// order: the engine ends its last turn, connections get what is queued for them,
+// the journal is closed.
 //
-// Goroutines: Run starts the engine's loop and the server, and waits for both.
+// Goroutines: Run starts the engine's loop, the look at the missions and the
+// server, and waits for all three.
 package controller
 
 import (
@@ -28,6 +30,7 @@ var ErrAddress = errors.New("can't listen")
 // Options say how to run. Dir, Addr and Now are needed.
 type Options struct {
 	Dir      string // data folder; made if it is not there
+	Missions string // folder of mission files, looked at as long as it runs; empty: none
 	Addr     string // host:port; port 0 takes a free one
 	Settings engine.Settings
 	Server   server.Options // what concerns connections; Engine, Listener and the rest are filled in
@@ -39,10 +42,11 @@ type Options struct {
 
 // Controller is open: it holds its folder and its address.
 type Controller struct {
-	o      Options
-	store  *snapshot.Store
-	engine *engine.Engine
-	server *server.Server
+	o        Options
+	store    *snapshot.Store
+	engine   *engine.Engine
+	server   *server.Server
+	missions *missions // nil: none
 }
 
 // Open takes folder and address and recovers the state. Nothing runs yet.
@@ -84,6 +88,11 @@ func (c *Controller) open() (err error) {
 	if err != nil {
 		return err
 	}
+	if o.Missions != "" {
+		if c.missions, err = newMissions(&o, c.engine); err != nil {
+			return err
+		}
+	}
 	serve := o.Server
 	if serve.Folder, err = folderID(o.Dir); err != nil {
 		return err
@@ -115,6 +124,7 @@ func (c *Controller) Run(ctx context.Context, ready func()) error {
 		return errors.Join(err, c.store.Close())
 	case <-c.engine.Booted():
 	}
+	looked := c.lookAtMissions(ctx)
 	go func() { served <- c.server.Serve() }()
 	err := writeAddr(c.o.Dir, c.Addr().String())
 	if err == nil {
@@ -133,5 +143,22 @@ func (c *Controller) Run(ctx context.Context, ready func()) error {
 		err = errors.Join(err, failed, <-ended)
 		c.server.Stop()
 	}
+	cancel()
+	<-looked
 	return errors.Join(err, removeAddr(c.o.Dir), c.store.Close())
+}
+
+// lookAtMissions makes the missions known, and then keeps them so until ctx ends.
+func (c *Controller) lookAtMissions(ctx context.Context) (ended chan struct{}) {
+	ended = make(chan struct{})
+	if c.missions == nil {
+		close(ended)
+		return ended
+	}
+	c.missions.turn(ctx, true)
+	go func() {
+		defer close(ended)
+		c.missions.run(ctx)
+	}()
+	return ended
 }
