@@ -94,7 +94,10 @@ func (s *shared) report(a Action, n *view.Changed) {
 		what = a.Name
 	}
 	switch a.Verb {
-	case Requeue, Cancel, Drop:
+	case Requeue:
+		s.note(n.Changed < n.Matched, changedText(a.Verb, n))
+		s.offerResume(a, n)
+	case Cancel, Drop:
 		s.note(n.Changed < n.Matched, changedText(a.Verb, n))
 	case Pause:
 		s.say("paused %s: nothing new is given out", what)
@@ -107,6 +110,19 @@ func (s *shared) report(a Action, n *view.Changed) {
 	case DebugOff:
 		s.say("debug is off")
 	}
+}
+
+// offerResume asks about the run of a task that can't be requeued by itself.
+func (s *shared) offerResume(a Action, n *view.Changed) {
+	if a.Tasks.All || len(a.Tasks.IDs) != 1 || n.Changed > 0 || len(n.Skipped) == 0 {
+		return
+	}
+	run := runOf(a.Tasks.IDs[0])
+	if run == "" {
+		return
+	}
+	lines := []string{n.Skipped[0], "Resuming its run runs it again, and what comes after it; what succeeded is not run again."}
+	s.ask(yesNo("Resume "+run+"?", lines, func() tea.Cmd { return s.actRun(Action{Verb: ResumeRun, Name: run}) }))
 }
 
 func changedText(v Verb, n *view.Changed) string {

@@ -86,7 +86,7 @@ func newModel(o Options) *model {
 	}
 	m := &model{o: o, s: s, at: onMission, before: onMission}
 	m.screens = [screens]screen{
-		onMission: s.strip, onExecutors: newExecutorsScreen(), onQueue: newQueueScreen(), onDead: newDeadScreen(),
+		onMission: s.strip, onExecutors: newExecutorsScreen(), onQueue: newQueueScreen(), onDead: newDeadScreen(), onMissions: newRunsScreen(),
 		onTimeline: newTimelineScreen(), onState: newStateScreen(), onLog: newLogScreen(),
 	}
 	m.polls.active = o.Now()
@@ -121,6 +121,12 @@ func (m *model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 		m.takeForm(msg)
 	case explainedMsg:
 		m.takeExplained(msg)
+	case missionsMsg:
+		m.takeMissions(msg)
+	case ranMsg:
+		cmd = m.takeRan(msg)
+	case goMsg:
+		cmd = m.goAs(msg.to, msg.in)
 	case crashMsg:
 		m.crash, cmd = msg.err, tea.Quit
 	case copiedMsg:

@@ -34,6 +34,8 @@ func (d *deadScreen) do(s *shared, in input) (tea.Cmd, bool) {
 		return d.tasks.act(s, Drop), true
 	case explain:
 		return s.explain(d.tasks.current()), true
+	case related:
+		return s.showRun(d.tasks.current()), true
 	case copyID:
 		return s.copyTask(&d.tasks), true
 	}

@@ -73,9 +73,13 @@ func versionText(n int64) string {
 func taskDetail(s *shared, d *view.Detail, w int) []string {
 	f := facts{theme: s.theme, w: w}
 	f.title(d.ID + "  " + d.Type)
+	if run := runOf(d.ID); run != "" {
+		f.add("run", run)
+		f.add("unit", d.ID[len(run)+1:])
+	}
 	f.styled("state", d.State, stateStyle(d.State))
 	f.styled("error", failText(d.ErrorClass, d.Error), bad)
-	f.add("next", nextKeys(d.State))
+	f.add("next", nextKeys(d.ID, d.State))
 	f.add("attempt", attemptText(d))
 	f.add("executor", d.Executor)
 	f.add("version", versionText(d.Version))
@@ -210,6 +214,7 @@ func eventDetail(s *shared, e *record, w int) []string {
 	f.title(fmt.Sprintf("record %d  %s", e.Seq, e.Kind))
 	f.add("time", e.Time.In(s.clock().Location()).Format("2006-01-02 15:04:05.000 -07:00"))
 	f.add("task", e.Task)
+	f.add("run", e.Run)
 	f.add("executor", e.Exec)
 	tone := plain
 	if e.alarm {

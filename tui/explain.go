@@ -74,7 +74,7 @@ func (e *explaining) lines(s *shared, w int) []string {
 	for _, line := range x.Lines {
 		f.bullet("·", line)
 	}
-	keys := nextKeys(x.State)
+	keys := nextKeys(x.ID, x.State)
 	if keys != "" {
 		f.head("keys")
 		f.bullet(" ", keys)
@@ -99,18 +99,26 @@ func (f *facts) bullet(mark, text string) {
 	}
 }
 
-// nextKeys are what a person can do about a task in a state; empty: nothing.
-func nextKeys(state string) string {
+// nextKeys are what a person can do about a task, or a run, in a state; empty:
+// nothing.
+func nextKeys(id, state string) string {
 	s, err := task.ParseState(state)
+	run := runOf(id)
 	switch {
+	case run == "" && runOf(id+":") != "":
+		return nextOfRun(&view.Run{State: state})
 	case err != nil:
 		return ""
+	case s == task.Dead && run != "":
+		return "J goes to its run, where R resumes it; i says why, X drops it (on 4)"
 	case s == task.Dead:
 		return "r requeues it, e edits its inputs first, i says why, X drops it (on 4)"
 	case s.Terminal():
 		return ""
 	case s.Out():
 		return "c cancels it, i says why (on 3)"
+	case run != "":
+		return "J goes to its run, i says why (on 3)"
 	}
 	return "e edits its inputs, c cancels it, i says why (on 3)"
 }

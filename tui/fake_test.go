@@ -33,6 +33,7 @@ type fake struct {
 	detail map[string]view.Detail
 	keys   []view.Key
 	events []view.Event
+	fakeRuns
 	did    []Action
 	refuse error    // of Do
 	asked  []string // what was read, one line each
@@ -113,10 +114,10 @@ func (f *fake) Keys(_ context.Context, q view.KeyQuery) (*view.KeyPage, error) {
 }
 
 func (f *fake) Timeline(_ context.Context, q view.EventQuery) (*view.EventPage, error) {
-	err := f.ask("timeline from %d limit %d task %q", q.From, q.Limit, q.Task)
+	err := f.ask("timeline from %d limit %d task %q run %q", q.From, q.Limit, q.Task, q.Run)
 	p := &view.EventPage{Next: q.From}
 	for _, e := range f.events {
-		if e.Seq < q.From || q.Task != "" && e.Task != q.Task || e.Time.Before(q.After) {
+		if e.Seq < q.From || q.Task != "" && e.Task != q.Task || q.Run != "" && e.Run != q.Run || e.Time.Before(q.After) {
 			continue
 		}
 		if len(p.Events) == q.Limit {
@@ -156,6 +157,10 @@ func (f *fake) Do(_ context.Context, a Action) (*view.Changed, error) {
 	}
 	for i := range f.tasks {
 		if t := &f.tasks[i]; slices.Contains(ids, t.ID) {
+			if f.skip != "" && runOf(t.ID) != "" {
+				n.Skipped = append(n.Skipped, t.ID+": "+f.skip)
+				continue
+			}
 			if a.Verb == Requeue && t.State != "dead" {
 				n.Skipped = append(n.Skipped, t.ID+": is "+t.State)
 				continue
@@ -173,7 +178,7 @@ func (f *fake) Do(_ context.Context, a Action) (*view.Changed, error) {
 
 // world is a fake with something of everything.
 func world() *fake {
-	f := &fake{over: view.Overview{
+	f := &fake{fakeRuns: runWorld(), over: view.Overview{
 		Status: view.Status{
 			Epoch: 1, Seq: 40, StateVersion: 12, Executors: view.Counts{"running": 1, "idle": 1, "offline": 1}, Now: view.Time{Time: noon},
 		},
@@ -210,6 +215,9 @@ func world() *fake {
 			{Attempt: 1, Version: 1_000_001, Executor: "ares-2", Outcome: "lost", Error: "executor lost", Started: ago(55 * time.Second), Finished: ago(50 * time.Second)},
 			{Attempt: 2, Version: 2_000_001, Executor: "ares-1", Outcome: "execute_failed", Error: "connection refused by 10.0.0.9", Started: ago(45 * time.Second), Finished: ago(44 * time.Second), MS: 812},
 		},
+	}}
+	f.detail["r-0001:clean-2013"] = view.Detail{Task: runTask(), Retries: 2, Attempts: []view.Attempt{
+		{Attempt: 3, Version: 1_000_003, Executor: "ares-1", Outcome: "execute_failed", Error: "line 12 has 4 fields, want 5", Started: ago(7 * time.Minute), Finished: ago(6 * time.Minute), MS: 1846},
 	}}
 	f.keys = []view.Key{
 		{Key: "days_total", Value: "305", Version: 11, Seq: 33, Task: "t-0001"},
@@ -319,10 +327,10 @@ func (r *rig) press(keys ...string) *rig {
 // frame is what is to be seen.
 func (r *rig) frame() string { return r.m.View() }
 
-// sees fails unless the frame has a text.
+// sees fails unless the frame has a text, whatever its colours.
 func (r *rig) sees(text string) *rig {
 	r.t.Helper()
-	if f := r.frame(); !strings.Contains(f, text) {
+	if f := sgr.ReplaceAllString(r.frame(), ""); !strings.Contains(f, text) {
 		r.t.Errorf("the frame has no %q:\n%s", text, f)
 	}
 	return r
@@ -330,7 +338,7 @@ func (r *rig) sees(text string) *rig {
 
 func (r *rig) misses(text string) *rig {
 	r.t.Helper()
-	if f := r.frame(); strings.Contains(f, text) {
+	if f := sgr.ReplaceAllString(r.frame(), ""); strings.Contains(f, text) {
 		r.t.Errorf("the frame has %q:\n%s", text, f)
 	}
 	return r

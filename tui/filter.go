@@ -15,6 +15,7 @@ type filter struct {
 	text  string // as typed; empty: no filter
 	typ   string
 	task  string
+	run   string
 	error string
 	older time.Duration
 	// states is what the filter leaves; nil: it does not say.
@@ -24,7 +25,7 @@ type filter struct {
 }
 
 // parseFilter reads `type:x state:dead,retrying error~text older:10m task:id
-// word !word`; ! before state: leaves all others. Double quotes hold words
+// run:id word !word`; ! before state: leaves all others. Double quotes hold words
 // together.
 func parseFilter(text string) (filter, error) {
 	f := filter{text: strings.TrimSpace(text)}
@@ -65,7 +66,7 @@ func (f *filter) add(token string) (err error) {
 	if name2, value2, ok := strings.Cut(bare, "~"); ok && (!has || len(name2) < len(name)) {
 		name, value, has = name2, value2, true
 	}
-	if !slices.Contains([]string{"type", "state", "error", "older", "task"}, name) {
+	if !slices.Contains([]string{"type", "state", "error", "older", "task", "run"}, name) {
 		has = false // a colon of a word's own
 	}
 	switch {
@@ -85,6 +86,8 @@ func (f *filter) add(token string) (err error) {
 		f.typ, err = value, task.CheckType(value)
 	case name == "task":
 		f.task, err = value, task.CheckID(value)
+	case name == "run":
+		f.run, err = value, task.CheckName(value)
 	case name == "error":
 		f.error = value
 	case name == "older":
@@ -132,8 +135,8 @@ func (f *filter) query(base view.Query) (view.Query, error) {
 		}
 	}
 	switch {
-	case f.task != "":
-		return base, fmt.Errorf("task: works in the timeline")
+	case f.task != "" || f.run != "":
+		return base, fmt.Errorf("task: and run: work in the timeline")
 	case len(f.not) > 0:
 		return base, fmt.Errorf("!%s: ! goes before state: here", f.not[0])
 	case len(f.words) > 0 && f.error != "":
@@ -143,6 +146,9 @@ func (f *filter) query(base view.Query) (view.Query, error) {
 	}
 	return q, nil
 }
+
+// narrow reports whether the controller is to look for one thing's records.
+func (f *filter) narrow() bool { return f.task != "" || f.run != "" }
 
 // match reports whether a line has all the words and none of the others.
 func (f *filter) match(line string) bool {
@@ -165,7 +171,7 @@ func (f *filter) match(line string) bool {
 
 // plain checks that nothing but words is asked for.
 func (f *filter) plain() error {
-	if f.typ != "" || f.task != "" || f.error != "" || f.older != 0 || f.states != nil {
+	if f.typ != "" || f.task != "" || f.run != "" || f.error != "" || f.older != 0 || f.states != nil {
 		return fmt.Errorf("this screen takes words and !words only")
 	}
 	return nil

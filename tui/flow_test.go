@@ -120,7 +120,7 @@ func TestDebug(t *testing.T) {
 
 func TestReadOnly(t *testing.T) {
 	r := newRig(t, world(), 80, 24, func(o *Options) { o.ReadOnly = true }).sees("watch")
-	for _, keys := range [][]string{{"4", "r"}, {"3", "c"}, {"2", "p"}, {"1", "p"}, {"d"}, {"4", "e"}, {"3", "e"}, {"4", "X"}, {"4", ":", "requeue", "enter"}, {"4", ":", "drop", "enter"}} {
+	for _, keys := range [][]string{{"4", "r"}, {"3", "c"}, {"2", "p"}, {"1", "p"}, {"d"}, {"4", "e"}, {"3", "e"}, {"4", "X"}, {"4", ":", "requeue", "enter"}, {"4", ":", "drop", "enter"}, {"5", "m"}, {"5", "R"}, {"5", "c"}} {
 		r.press(keys...).sees("only watches").press("esc")
 	}
 	if _, n := r.last(); n != 0 || r.m.s.box != nil {
@@ -450,7 +450,7 @@ func TestIdleFrames(t *testing.T) {
 	f := world()
 	f.over.Executors = nil
 	r := newRig(t, f, 200, 60)
-	for _, key := range []string{"1", "2", "3", "4", "6", "7"} {
+	for _, key := range []string{"1", "2", "3", "4", "5", "6", "7"} {
 		r.press(key)
 		for range 8 { // let notices and pulses pass
 			r.poll()

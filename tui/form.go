@@ -14,13 +14,15 @@ import (
 	"apollo11/engine/view"
 )
 
-// form is the inputs of a task being edited, a line each. The controller checks
-// them; what it says stands under the line it is about.
+// form is the inputs of a task being edited, or the parameters of a mission that
+// is to be started, a line each. The controller checks them; what it says stands
+// under the line it is about.
 type form struct {
-	id     string
-	ended  bool // the task: it is requeued with its inputs
+	id     string // of the task, or the mission's name
+	start  bool   // a mission is to be started
+	ended  bool   // the task: it is requeued with its inputs
 	rows   []formRow
-	at     int      // row under the cursor; the last one is for another input
+	at     int      // row under the cursor; a task's last one is for another input
 	faults []string // of no row
 	asked  bool     // sent, and not answered yet
 }
@@ -32,6 +34,8 @@ type formRow struct {
 	text  []rune
 	pos   int  // of the cursor in text
 	unset bool // the input is taken out
+	must  bool // a parameter without a default
+	hint  string
 	fault string
 }
 
@@ -74,21 +78,29 @@ func (l *taskList) edit(s *shared) tea.Cmd {
 
 // take implements box.
 func (f *form) take(s *shared, k stroke) (cmd tea.Cmd, over bool) {
-	row := &f.rows[f.at]
 	switch k.key {
 	case "esc", "ctrl+c":
 		return nil, true
 	case "enter":
-		if k.burst || f.asked {
+		switch {
+		case k.burst || f.asked:
 			return nil, false
+		case f.start:
+			return f.sendStart(s), false
 		}
 		return f.send(s)
+	}
+	if len(f.rows) == 0 {
+		return nil, false // a mission without parameters
+	}
+	row := &f.rows[f.at]
+	switch k.key {
 	case "up", "shift+tab":
 		f.at = (f.at + len(f.rows) - 1) % len(f.rows)
 	case "down", "tab":
 		f.at = (f.at + 1) % len(f.rows)
 	case "ctrl+x":
-		row.unset = row.name != "" && !row.unset
+		row.unset = row.name != "" && !f.start && !row.unset
 	default:
 		if row.key(k.key) {
 			row.unset, row.fault = false, ""
@@ -184,7 +196,7 @@ func (f *form) refused(err error) {
 			f.faults = append(f.faults, clean(line))
 			continue
 		}
-		_, text, _ := strings.Cut(line, "input ")
+		_, text, _ := strings.Cut(line, f.names())
 		f.rows[i].fault = clean(text)
 		if first < 0 {
 			first = i
@@ -195,10 +207,18 @@ func (f *form) refused(err error) {
 	}
 }
 
-// about is the row that a line of a refusal names; -1: none. The controller
-// words it `input NAME …`; only the place to show it hangs on that.
+// names is what stands before a name in a refusal. The controller words it
+// `input NAME …` or `params.NAME …`; only the place to show it hangs on that.
+func (f *form) names() string {
+	if f.start {
+		return "params."
+	}
+	return "input "
+}
+
+// about is the row that a line of a refusal names; -1: none.
 func (f *form) about(line string) int {
-	_, rest, ok := strings.Cut(line, "input ")
+	_, rest, ok := strings.Cut(line, f.names())
 	if !ok {
 		return -1
 	}
@@ -238,11 +258,17 @@ func (f *form) view(th *theme, w, h int) []string {
 		from := max(0, min(focus-room/2, len(body)-room))
 		body = body[from : from+room]
 	}
-	title := "Edit the inputs of " + f.id
-	if f.ended {
-		title = "Edit the inputs of " + f.id + ", and requeue it"
+	return boxed(th, clean(f.title()), append(body, foot...), inner)
+}
+
+func (f *form) title() string {
+	switch {
+	case f.start:
+		return "Start " + f.id
+	case f.ended:
+		return "Edit the inputs of " + f.id + ", and requeue it"
 	}
-	return boxed(th, clean(title), append(body, foot...), inner)
+	return "Edit the inputs of " + f.id
 }
 
 // foot is what stands under the inputs.
@@ -254,11 +280,15 @@ func (f *form) foot(th *theme, inner int) []string {
 		}
 	}
 	state := "enter saves · esc leaves it as it is · up and down move · ctrl+x takes an input out"
-	if f.ended {
-		state = strings.Replace(state, "saves", "saves and requeues", 1)
-	}
-	if f.asked {
+	switch {
+	case f.asked:
 		state = "asking the controller…"
+	case f.start && len(f.rows) == 0:
+		state = "it has no parameters · enter starts it · esc starts nothing"
+	case f.start:
+		state = "enter starts it · esc starts nothing · up and down move · ctrl+u clears a line"
+	case f.ended:
+		state = strings.Replace(state, "saves", "saves and requeues", 1)
 	}
 	for _, part := range wrap(state, inner) {
 		lines = append(lines, th.paint(dim, part))
@@ -283,16 +313,23 @@ func (f *form) line(th *theme, i, wide, inner int) string {
 	switch {
 	case r.unset:
 		return head + th.paint(warn, cut("(taken out)", room))
+	case i == f.at && r.hint != "" && width(clean(r.hint))+20 < room:
+		hint := "  " + clean(r.hint)
+		return head + r.window(th, room-width(hint)) + th.paint(dim, hint)
 	case i == f.at:
 		return head + r.window(th, room)
 	case r.name == "" && len(r.text) == 0:
 		return head + th.paint(dim, cut("name = value", room))
 	}
 	text := cut(clean(string(r.text[:min(len(r.text), enough*room)])), room)
+	tone := plain
 	if r.name == "" || string(r.text) != r.was {
-		return head + th.paint(strong, text)
+		tone = strong
 	}
-	return head + text
+	if hint := "  " + clean(r.hint); r.hint != "" && width(text)+width(hint) <= room {
+		return head + th.paint(tone, text) + th.paint(dim, hint)
+	}
+	return head + th.paint(tone, text)
 }
 
 // enough characters a column are looked at, of values that may be long: some

@@ -151,7 +151,7 @@ func cleanRows[T any, P interface {
 // ours are the characters that frames are drawn with, each next to what a
 // terminal without UTF-8 shows instead; all are one column wide.
 var ours = strings.NewReplacer("│", "|", "─", "-", "┌", "+", "┐", "+", "└", "+", "┘", "+", "·", ".", "…", "~",
-	"█", "#", "░", ".", "♥", "*", "♡", "o", "▁", "_", "▂", "_", "▃", "-", "▄", "-", "▅", "=", "▆", "=", "▇", "#", "→", ">")
+	"█", "#", "░", ".", "♥", "*", "♡", "o", "▁", "_", "▂", "_", "▃", "-", "▄", "-", "▅", "=", "▆", "=", "▇", "#", "→", ">", "├", "|", "└", "`", "↓", "v")
 
 // toASCII is a line for a terminal that has nothing else, as wide as before.
 func toASCII(line string) string {

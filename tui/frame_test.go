@@ -51,6 +51,7 @@ func hostileWorld() *fake {
 	for i := range f.events {
 		f.events[i].Fields(infect{next})
 	}
+	infectRuns(f, next)
 	d := f.detail["t-0008"]
 	d.Fields(infect{next})
 	for i := range d.Attempts {
@@ -62,6 +63,32 @@ func hostileWorld() *fake {
 	}
 	f.over.Status.PausedTypes = next()
 	return f
+}
+
+// infectRuns leaves ids, states and what waits for what.
+func infectRuns(f *fake, next func() string) {
+	for i := range f.runs {
+		r := &f.runs[i]
+		id, state, parent := r.ID, r.State, r.Parent
+		r.Fields(infect{next})
+		r.ID, r.State, r.Parent = id, state, parent
+		r.Notes = append(r.Notes, next(), next())
+		for j := range r.Units {
+			u := &r.Units[j]
+			deps, state, reason := u.Deps, u.State, u.Reason
+			name := fmt.Sprint(j, hostile[j%len(hostile)]) // the same in all runs
+			u.Fields(infect{next})
+			u.Unit, u.State, u.Reason, u.Deps = name, state, reason, deps
+			if j > 0 {
+				u.Deps = r.Units[j-1].Unit
+			}
+		}
+	}
+	for i := range f.missions {
+		fault := f.missions[i].Fault
+		f.missions[i].Fields(infect{next})
+		f.missions[i].Fault = strings.TrimSuffix(fault, ".") + map[bool]string{true: next()}[fault != ""]
+	}
 }
 
 var sgr = regexp.MustCompile(`\x1b\[[0-9;]*m`)
@@ -97,9 +124,11 @@ func TestFramesOfHostileText(t *testing.T) {
 		}
 		for _, keys := range [][]string{
 			{"1"}, {"2"}, {"2", "enter"}, {"3", "space"}, {"3", "enter"}, {"3", "v", "j"}, {"4"}, {"4", "enter"}, {"4", "j", "enter"}, {"4", "*", "r"},
+			{"5"}, {"5", "enter"}, {"5", "enter", "enter"}, {"5", "enter", "j", "j", "j", "enter"}, {"5", "space", "space", "D"}, {"5", "D", "enter"}, {"5", "c"},
+			{"5", "m"}, {"5", "m", "enter"}, {"5", "m", "j", "enter", "x"}, {"5", "m", "j", "j", "enter"}, {"5", "i"},
 			{"6"}, {"6", "enter"}, {"7"}, {"7", "j", "j", "enter"}, {"8"}, {"8", "enter"}, {"?"}, {"!"}, {"/", "日本"}, {"q"},
 		} {
-			r.m.s.box, r.m.prompt, r.m.overlay = nil, nil, noOverlay
+			r.m.s.box, r.m.prompt, r.m.overlay, r.m.screens[onMissions] = nil, nil, noOverlay, newRunsScreen()
 			r.press(keys...)
 			for i, w := range widths {
 				for j, h := range heights {
@@ -120,12 +149,12 @@ func TestFramesOfHostileText(t *testing.T) {
 }
 
 func TestEmptyFrames(t *testing.T) {
-	for _, key := range []string{"1", "2", "3", "4", "6", "7", "8"} {
+	for _, key := range []string{"1", "2", "3", "4", "5", "6", "7", "8"} {
 		r := newRig(t, &fake{}, 80, 24).press(key)
-		r.press("j", "k", "G", "g", "pgdown", "enter", "esc", "space", "J", "y", "S", "s", "[", "]", "r", "c", "p", "esc")
+		r.press("j", "k", "G", "g", "pgdown", "enter", "esc", "space", "J", "y", "S", "s", "[", "]", "r", "c", "p", "R", "D", "m", "esc")
 		checkFrame(t, key, r.frame(), 80, 24)
 		for _, a := range r.f.did {
-			if a.Verb == Requeue || a.Verb == Cancel || a.Verb == Drain {
+			if a.Verb == Requeue || a.Verb == Cancel || a.Verb == Drain || a.Verb >= StartRun {
 				t.Errorf("screen %s did %+v with nothing there", key, a)
 			}
 		}
@@ -140,7 +169,8 @@ func TestGolden(t *testing.T) {
 		}{
 			{"mission", []string{"1"}}, {"executors", []string{"2"}}, {"queue", []string{"3", "j", "space"}}, {"dead", []string{"4"}},
 			{"timeline", []string{"6"}}, {"state", []string{"7", "j"}}, {"log", []string{"8"}}, {"help", []string{"4", "?"}}, {"confirm", []string{"4", "*", "r"}},
-			{"detail", []string{"4", "enter"}},
+			{"detail", []string{"4", "enter"}}, {"runs", []string{"5", "j"}}, {"units", []string{"5", "j", "enter", "j", "j", "j"}},
+			{"compare", []string{"5", "D"}}, {"start", []string{"5", "m", "j", "enter"}}, {"missions", []string{"5", "m", "j"}},
 		} {
 			r := newRig(t, world(), size[0], size[1])
 			fmt.Fprintln(r.m.o.Log, `time=2026-11-29T12:00:00.000Z level=INFO msg="controller ready" addr=127.0.0.1:7011`)

@@ -57,6 +57,9 @@ const (
 	stepOn
 	live
 	everyRecord
+	start
+	resume
+	compareRuns
 	later // bound, and does nothing yet: the binding says why
 )
 
@@ -75,7 +78,7 @@ const (
 	screens
 )
 
-var screenNames = [screens]string{"", "mission", "executors", "queue", "dead", "missions", "timeline", "state", "log"}
+var screenNames = [screens]string{"", "control", "executors", "queue", "dead", "missions", "timeline", "state", "log"}
 
 func (s screenID) String() string {
 	if s < screens {
@@ -96,7 +99,7 @@ type binding struct {
 	why    string     // of later
 }
 
-var lists = []screenID{onExecutors, onQueue, onDead, onTimeline, onState, onLog}
+var lists = []screenID{onExecutors, onQueue, onDead, onMissions, onTimeline, onState, onLog}
 
 // registry is every key there is. Help, hints, palette and the README's table
 // are made from it; the first binding of a key that fits the screen counts.
@@ -105,7 +108,7 @@ var registry = []binding{
 	{keys: []string{"2"}, act: goExecutors, long: "executors"},
 	{keys: []string{"3"}, act: goQueue, long: "queue"},
 	{keys: []string{"4"}, act: goDead, long: "dead letters"},
-	{keys: []string{"5"}, act: goMissions, long: "missions", why: "no missions here: this version runs tasks one by one"},
+	{keys: []string{"5"}, act: goMissions, long: "missions: their runs"},
 	{keys: []string{"6"}, act: goTimeline, long: "timeline"},
 	{keys: []string{"7"}, act: goState, long: "state"},
 	{keys: []string{"8"}, act: goLog, long: "log"},
@@ -121,10 +124,14 @@ var registry = []binding{
 	{keys: []string{"l", "right"}, act: paneRight, long: "to the detail, to scroll it"},
 	{keys: []string{"enter"}, act: open, short: "open", long: "open what is under the cursor", on: lists},
 	{keys: []string{"esc"}, act: back, long: "close, or take the filter away"},
-	{keys: []string{"/"}, act: find, short: "filter", long: "filter: type:x state:dead error~text older:10m task:id word !word", on: lists},
+	{keys: []string{"/"}, act: find, short: "filter", long: "filter: type:x state:dead error~text older:10m task:id run:id word !word", on: lists},
 	{keys: []string{"s"}, act: sortNext, long: "sort by the next column", on: []screenID{onExecutors}},
 	{keys: []string{"S"}, act: sortTurn, long: "turn the order", on: []screenID{onExecutors, onQueue, onDead}},
-	{keys: []string{"space"}, act: markOne, short: "mark", long: "mark a row", on: []screenID{onQueue, onDead}},
+	{keys: []string{"m"}, act: start, short: "start", long: "start a mission, after its parameters", on: []screenID{onMission, onMissions}, alters: true},
+	{keys: []string{"R"}, act: resume, short: "resume", long: "resume the run: what succeeded with unchanged inputs is not run again", on: []screenID{onMissions}, alters: true},
+	{keys: []string{"c"}, act: cancel, short: "cancel", long: "cancel the run and all its tasks", on: []screenID{onMissions}, alters: true},
+	{keys: []string{"D"}, act: compareRuns, short: "compare", long: "compare the two marked runs, or this one with the one that it goes on from", on: []screenID{onMissions}},
+	{keys: []string{"space"}, act: markOne, short: "mark", long: "mark a row", on: []screenID{onQueue, onDead, onMissions}},
 	{keys: []string{"v"}, act: markRange, long: "mark from here to the next v", on: []screenID{onQueue, onDead}},
 	{keys: []string{"*"}, act: markAll, short: "all", long: "choose all that match the filter, loaded or not", on: []screenID{onQueue, onDead}},
 	{keys: []string{"r"}, act: requeue, short: "requeue", long: "requeue one, the marked, or all that match", on: []screenID{onDead}, alters: true},
@@ -142,9 +149,11 @@ var registry = []binding{
 	{keys: []string{"a"}, act: everyRecord, long: "show all records, those that mark quiet too, or hide them", on: []screenID{onTimeline}},
 	{keys: []string{"L"}, act: live, short: "live", long: "follow what happens", on: []screenID{onTimeline, onLog}},
 	{keys: []string{"J"}, act: related, short: "task", long: "the task that belongs to it", on: []screenID{onExecutors, onTimeline, onState}},
-	{keys: []string{"i"}, act: explain, short: "explain", long: "explain why the task stands where it does, and what can be done",
-		on: []screenID{onExecutors, onQueue, onDead, onTimeline, onState}},
-	{keys: []string{"y"}, act: copyID, long: "copy the id to the clipboard", on: []screenID{onExecutors, onQueue, onDead, onTimeline, onState}},
+	{keys: []string{"J"}, act: related, short: "run", long: "the run that the task is of", on: []screenID{onQueue, onDead}},
+	{keys: []string{"J"}, act: related, short: "records", long: "what happened in the run, in the timeline", on: []screenID{onMissions}},
+	{keys: []string{"i"}, act: explain, short: "explain", long: "explain why the task or the run stands where it does, and what can be done",
+		on: []screenID{onExecutors, onQueue, onDead, onMissions, onTimeline, onState}},
+	{keys: []string{"y"}, act: copyID, long: "copy the id to the clipboard", on: []screenID{onExecutors, onQueue, onDead, onMissions, onTimeline, onState}},
 	{keys: []string{"t"}, act: timeFormat, long: "times as the clock has them, or as ages"},
 	{keys: []string{"T"}, act: nextTheme, long: "the next theme: dark, light, mono, colour-blind"},
 	{keys: []string{":"}, act: runPalette, long: "name what to do; a number, or a time such as 12:03, jumps in the timeline"},
@@ -155,9 +164,8 @@ var registry = []binding{
 	{keys: []string{"space"}, act: later, on: []screenID{onTimeline}, why: "playing the timeline like a film comes with a later version; , and . step through it"},
 	{keys: []string{"<", ">"}, act: later, on: []screenID{onTimeline}, why: "there are no film speeds yet; , and . step through the timeline"},
 	{keys: []string{"<", ">"}, act: later, why: "the columns have one order; s and S sort where a list can be sorted"},
-	{keys: []string{"D"}, act: later, why: "comparing two runs comes with missions, in a later version"},
 	{keys: []string{"n", "N"}, act: later, why: "a filter leaves only what matches: j and k go through it"},
-	{keys: []string{"m", "R", "f", "F"}, act: later, why: "this version has no missions to start, resume, freeze or follow"},
+	{keys: []string{"f", "F"}, act: later, why: "lists follow what happens by themselves; they can't be frozen yet"},
 	{keys: []string{"u"}, act: later, why: "nothing is taken back: what happened is in the journal. A requeued task that should not run is cancelled: 3, c"},
 	{keys: []string{"ctrl+z", "ctrl+a", "ctrl+b", "~"}, act: later, why: "left to your terminal and its multiplexer"},
 }

@@ -15,7 +15,7 @@ func TestRegistry(t *testing.T) {
 	for i := range registry {
 		b := &registry[i]
 		seen[b.act] = true
-		if (b.why == "") == (b.act == later || b.act == goMissions) {
+		if (b.why == "") == (b.act == later) {
 			t.Errorf("%v: why is %q", b.keys, b.why)
 		}
 		if b.act != later && b.long == "" || b.short != "" && b.long == "" {
@@ -48,7 +48,7 @@ func TestRegistry(t *testing.T) {
 // Each key that changes something is bound as such: the guard against bursts and
 // in a console that only watches hangs on it.
 func TestKeysThatAlter(t *testing.T) {
-	for _, key := range []string{"r", "e", "X", "c", "p", "d"} {
+	for _, key := range []string{"r", "e", "X", "c", "p", "d", "m", "R"} {
 		r := newRig(t, world(), 80, 24)
 		for at := onMission; at < screens; at++ {
 			if b, _ := bound(at, key); b != nil && !b.alters {
@@ -58,7 +58,7 @@ func TestKeysThatAlter(t *testing.T) {
 		r.press(key)
 	}
 	// All others, on every screen: nothing is asked of the Source that changes.
-	for at := range []screenID{onMission, onExecutors, onQueue, onDead, onTimeline, onState, onLog} {
+	for at := range []screenID{onMission, onExecutors, onQueue, onDead, onMissions, onTimeline, onState, onLog} {
 		for i := range registry {
 			if b := &registry[i]; !b.alters && b.act != leave {
 				r := newRig(t, world(), 80, 24).press(string(rune('1' + at)))
@@ -73,7 +73,7 @@ func TestKeysThatAlter(t *testing.T) {
 
 func TestWhyNot(t *testing.T) {
 	for _, c := range []struct{ screen, key, why string }{
-		{"1", "5", "no missions here"}, {"3", "X", "X works on: dead"}, {"4", "u", "nothing is taken back"}, {"2", "r", "r works on: dead"}, {"1", "W", "no key of the console"},
+		{"1", "R", "R works on: missions"}, {"5", "f", "follow what happens"}, {"3", "X", "X works on: dead"}, {"4", "u", "nothing is taken back"}, {"2", "r", "r works on: dead"}, {"1", "W", "no key of the console"},
 		{"6", "space", "like a film"}, {"4", "<", "one order"}, {"6", "<", "no film speeds"}, {"4", "ctrl+z", "left to your terminal"},
 	} {
 		newRig(t, world(), 100, 24).press(c.screen, c.key).sees(c.why)

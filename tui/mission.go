@@ -2,6 +2,7 @@ package tui
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"slices"
 	"strconv"
@@ -18,7 +19,9 @@ import (
 // with the last records of the timeline where there is room.
 type missionScreen struct {
 	events []record
-	asked  int64 // seq of the overview before the last answer, +1
+	runs   []view.Run // those that are not over
+	fault  string     // why they could not be read; empty: they were
+	asked  int64      // seq of the overview before the last answer, +1
 }
 
 const stripEvents = 64
@@ -28,18 +31,60 @@ func (x *missionScreen) ask(s *shared) request {
 	if seq == 0 || x.asked == seq+1 {
 		return nil
 	}
-	return s.events(view.EventQuery{From: max(1, seq-stripEvents+1), Limit: stripEvents}, anew, seq+1)
+	events := s.events(view.EventQuery{From: max(1, seq-stripEvents+1), Limit: stripEvents}, anew, seq+1)
+	return func(ctx context.Context, source Source) (any, error) {
+		body, err := events(ctx, source)
+		if err != nil {
+			return nil, err
+		}
+		a := controlAnswer{}
+		a.events, _ = body.(eventsAnswer)
+		a.runs, a.fault = liveRuns(ctx, source)
+		return a, nil
+	}
+}
+
+// controlAnswer is what mission control shows beside the overview.
+type controlAnswer struct {
+	events eventsAnswer
+	runs   []view.Run
+	fault  error
+}
+
+// mostRuns is how many runs mission control asks for in each state.
+const mostRuns = 20
+
+// liveRuns are the runs that are not over, those that wait for a person first.
+func liveRuns(ctx context.Context, source Source) (runs []view.Run, err error) {
+	for _, state := range []string{"needs_person", "running", "waiting"} {
+		page, err := source.Runs(ctx, view.RunQuery{State: state, Limit: mostRuns})
+		if err != nil {
+			return runs, err
+		}
+		cleanRows(page.Runs)
+		runs = append(runs, page.Runs...)
+	}
+	return runs, nil
 }
 
 func (x *missionScreen) take(_ *shared, body any) {
-	if a, ok := body.(eventsAnswer); ok {
-		x.events, x.asked = slices.DeleteFunc(a.events, func(e record) bool { return e.mark() }), a.asked
+	a, ok := body.(controlAnswer)
+	if !ok {
+		return
+	}
+	x.events, x.asked = slices.DeleteFunc(a.events.events, func(e record) bool { return e.mark() }), a.events.asked
+	x.runs, x.fault = a.runs, ""
+	if a.fault != nil {
+		x.fault = clean(a.fault.Error())
 	}
 }
 
 func (x *missionScreen) do(s *shared, in input) (tea.Cmd, bool) {
-	if in.act == pause {
+	switch in.act {
+	case pause:
 		return s.pause("", s.over.Status.Paused), true
+	case start:
+		return s.pickMission(), true
 	}
 	return nil, false
 }
@@ -68,6 +113,31 @@ func (x *missionScreen) gauges(s *shared, w int) []string {
 	lines = append(lines, doneBar(s, w), rateLine(s, w), "", " "+s.theme.paint(heading, "ALERTS"))
 	for _, a := range alerts(s) {
 		lines = append(lines, " "+s.theme.paint(a.tone, cut(a.text, w-1)))
+	}
+	return append(append(lines, ""), x.running(s, w)...)
+}
+
+// running are the runs that are not over, a few of them.
+func (x *missionScreen) running(s *shared, w int) (lines []string) {
+	const most = 4
+	if len(x.runs) == 0 && x.fault == "" {
+		return nil
+	}
+	lines = []string{" " + s.theme.paint(heading, "RUNS")}
+	if x.fault != "" {
+		lines = append(lines, " "+s.theme.paint(warn, cut("not read: "+x.fault, w-1)))
+	}
+	for i := range x.runs {
+		if i == most-1 && len(x.runs) > most {
+			lines = append(lines, fmt.Sprintf(" … and %d more: 5 shows them", len(x.runs)-i))
+			break
+		}
+		r := &x.runs[i]
+		text := " " + fit(r.ID, 8) + " " + fit(r.Mission, max(8, min(20, w/4))) + " " + fitRight(ended(r), 7) + "  " + s.theme.paint(runStyle(r.State), r.State)
+		if r.Why != "" {
+			text += " " + r.Why
+		}
+		lines = append(lines, cut(text, w))
 	}
 	return append(lines, "")
 }

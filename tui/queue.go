@@ -50,6 +50,8 @@ func (q *queueScreen) do(s *shared, in input) (tea.Cmd, bool) {
 		return q.tasks.edit(s), true
 	case explain:
 		return s.explain(q.tasks.current()), true
+	case related:
+		return s.showRun(q.tasks.current()), true
 	case copyID:
 		return s.copyTask(&q.tasks), true
 	}

@@ -57,20 +57,29 @@ func (m *model) stripHeight() int {
 	return 10
 }
 
+// header names the screens, in fewer words where there is less room.
 func (m *model) header() string {
-	var b strings.Builder
-	b.WriteString(" APOLLO 11 ")
-	for id := onMission; id < screens; id++ {
-		if m.screens[id] == nil {
-			continue
+	line := " APOLLO 11 "
+	names := func(format string) (text string) {
+		for id := onMission; id < screens; id++ {
+			switch {
+			case m.screens[id] == nil:
+			case id == m.at:
+				text += fmt.Sprintf("[%d %s]", id, id)
+			default:
+				text += fmt.Sprintf(format, id, id)
+			}
 		}
-		name := fmt.Sprintf(" %d %s ", id, id)
-		if id == m.at {
-			name = fmt.Sprintf("[%d %s]", id, id)
-		}
-		b.WriteString(name)
+		return text
 	}
-	line := b.String()
+	switch full, some := names(" %d %s "), names(" %d %s"); {
+	case width(line+full) <= m.w:
+		line += full
+	case width(some) <= m.w:
+		line = some
+	default:
+		line = names(" %d%.0s ")
+	}
 	if m.o.Title != "" && m.w-width(line) > width(m.o.Title)+1 {
 		line += fitRight(clean(m.o.Title)+" ", m.w-width(line))
 	}

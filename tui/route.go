@@ -82,8 +82,7 @@ func (m *model) act(in input) tea.Cmd {
 	case notices:
 		m.toggle(noticeOverlay)
 	case open:
-		m.toggle(detailOverlay)
-		return m.askScreen()
+		return m.openIt(in)
 	case back:
 		return m.back()
 	case find:
@@ -108,6 +107,19 @@ func (m *model) act(in input) tea.Cmd {
 	return nil
 }
 
+// openIt opens what is under the cursor: in the screen itself, if there is more
+// of it than details.
+func (m *model) openIt(in input) tea.Cmd {
+	if m.overlay == noOverlay {
+		if cmd, taken := m.screens[m.at].do(m.s, in); taken {
+			m.scroll, m.focus = 0, false
+			return tea.Batch(cmd, m.askAnew())
+		}
+	}
+	m.toggle(detailOverlay)
+	return m.askScreen()
+}
+
 // toScreen gives an action to the screen, and asks what that leads to.
 func (m *model) toScreen(in input) tea.Cmd {
 	cmd, taken := m.screens[m.at].do(m.s, in)
@@ -116,7 +128,7 @@ func (m *model) toScreen(in input) tea.Cmd {
 		return m.goTo(m.next())
 	case in.act >= moveDown && in.act <= pageUp && m.overlay == noOverlay:
 		m.scroll = 0
-	case in.act == find, in.act == sortTurn, in.act == live, in.act == back, in.act == runPalette:
+	case in.act == find, in.act == sortTurn, in.act == live, in.act == back, in.act == runPalette, in.act == related, in.act == compareRuns:
 		return tea.Batch(cmd, m.askAnew())
 	}
 	return tea.Batch(cmd, m.askScreen())

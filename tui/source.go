@@ -11,6 +11,7 @@ import (
 // never by Update or View, several at once.
 type Source interface {
 	TaskSource
+	RunSource
 	Overview(context.Context) (*view.Overview, error)
 	Keys(context.Context, view.KeyQuery) (*view.KeyPage, error)
 	Timeline(context.Context, view.EventQuery) (*view.EventPage, error)
@@ -22,6 +23,17 @@ type TaskSource interface {
 	Task(ctx context.Context, id string) (*view.Detail, error)
 	Explain(ctx context.Context, id string) (*view.Explanation, error)
 	Do(context.Context, Action) (*view.Changed, error)
+}
+
+// RunSource is what the console asks about runs of missions, and wants done.
+type RunSource interface {
+	Runs(context.Context, view.RunQuery) (*view.RunPage, error)
+	// Run is a run with a page of its units; cursor is of the page before.
+	Run(ctx context.Context, id, cursor string) (*view.RunDetail, error)
+	Missions(context.Context) ([]view.Mission, error)
+	// DoRun does StartRun, ResumeRun or CancelRun, and answers the run that came
+	// of it.
+	DoRun(context.Context, Action) (*view.Run, error)
 }
 
 // Verb is what an Action does.
@@ -38,9 +50,12 @@ const (
 	Drain                    // Name is an executor
 	DebugOn
 	DebugOff
+	StartRun  // Name is a mission, Set its parameters
+	ResumeRun // Name is a run
+	CancelRun // Name is a run, with Reason
 )
 
-var verbNames = [...]string{"nothing", "requeue", "cancel", "drop", "edit", "pause", "continue", "drain", "debug on", "debug off"}
+var verbNames = [...]string{"nothing", "requeue", "cancel", "drop", "edit", "pause", "continue", "drain", "debug on", "debug off", "start", "resume", "cancel"}
 
 func (v Verb) String() string {
 	if int(v) < len(verbNames) {
@@ -56,6 +71,6 @@ type Action struct {
 	Name   string
 	Tasks  view.Selection
 	Reason string
-	Set    task.Values // inputs
+	Set    task.Values // inputs, parameters
 	Unset  []string    // names of inputs
 }

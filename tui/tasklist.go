@@ -26,6 +26,7 @@ type taskList struct {
 	all    bool         // all that match are chosen, loaded or not
 	know   *view.Detail // of the task that had the cursor
 	asked  asked        // what the newest answer is about
+	wide   int          // columns of the longest id that was read
 }
 
 // taskPage is a page's place in the list, and where the next one starts.
@@ -124,6 +125,9 @@ func (l *taskList) sight() (from, count int) {
 func (l *taskList) take(a taskAnswer) {
 	rows := slices.Clone(l.list.rows)
 	for i, page := range a.pages {
+		for j := range page.Tasks {
+			l.wide = max(l.wide, width(page.Tasks[j].ID))
+		}
 		n := a.from + i
 		if n > len(l.pages) {
 			break
@@ -151,7 +155,7 @@ func (l *taskList) take(a taskAnswer) {
 
 // reset begins anew with another query.
 func (l *taskList) reset(q view.Query) {
-	l.query, l.pages, l.all, l.asked = q, nil, false, asked{}
+	l.query, l.pages, l.all, l.asked, l.wide = q, nil, false, asked{}, 0
 	l.list.set(nil)
 	clear(l.list.marked)
 }

@@ -74,7 +74,7 @@ func (l *taskList) view(s *shared, what string, w, h int) []string {
 		l.list.height = max(1, h-2)
 		return block(append(lines, l.nothing()), w, h)
 	}
-	return append(lines, l.list.view(s.theme, taskColumns, w, h-1, taskCells(s))...)
+	return append(lines, l.list.view(s.theme, columnsFor(taskColumns, "ID", l.wide), w, h-1, taskCells(s))...)
 }
 
 func failText(class, text string) string {

@@ -1,6 +1,7 @@
 package tui
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -21,6 +22,7 @@ type timelineScreen struct {
 	live   bool
 	every  bool  // marks of quiet are shown too
 	marks  int   // how many of them are not
+	wide   int   // columns of the longest task's id
 	first  bool  // the window begins with the oldest record
 	next   int64 // seq after the window; 0: nothing was read yet
 	asked  int64 // seq of the overview before the last answer, +1
@@ -95,7 +97,7 @@ func (x *timelineScreen) ask(s *shared) request {
 		return askTask(x.pinned)
 	}
 	last := s.over.Status.Seq
-	q := view.EventQuery{Task: x.filter.task, Limit: eventPage}
+	q := view.EventQuery{Task: x.filter.task, Run: x.filter.run, Limit: eventPage}
 	near := x.list.cursor+x.list.height >= len(x.list.rows)
 	switch {
 	case x.jump != jump{}:
@@ -104,14 +106,14 @@ func (x *timelineScreen) ask(s *shared) request {
 	case last == 0:
 		return nil
 	case x.next == 0 || x.live && last-x.next > eventWindow:
-		if q.From = max(1, last-eventPage+1); q.Task != "" {
+		if q.From = max(1, last-eventPage+1); x.filter.narrow() {
 			q.From = 0
 		}
 		return s.events(q, anew, last+1)
 	case (x.live || near) && x.next <= last && x.asked != last+1:
 		q.From = x.next
 		return s.events(q, after, last+1)
-	case !x.first && x.list.cursor < x.list.height && len(x.all) > 0 && x.filter.task == "":
+	case !x.first && x.list.cursor < x.list.height && len(x.all) > 0 && !x.filter.narrow():
 		q.From = max(1, x.all[0].Seq-eventPage)
 		q.Limit = int(max(1, x.all[0].Seq-q.From))
 		return s.events(q, before, x.asked)
@@ -174,9 +176,13 @@ func (x *timelineScreen) refilter() {
 		switch {
 		case e.mark() && !asked:
 			x.marks++
-		case x.filter.text == "" || x.filter.match(e.Kind+" "+e.Task+" "+e.Exec+" "+e.words):
+		case x.filter.text == "" || x.filter.match(e.Kind+" "+e.Task+" "+e.Run+" "+e.Exec+" "+e.words):
 			rows = append(rows, *e)
 		}
+	}
+	x.wide = 0
+	for i := range rows {
+		x.wide = max(x.wide, width(cmp.Or(rows[i].Task, rows[i].Run)))
 	}
 	x.list.set(rows)
 	if x.live {
@@ -233,15 +239,18 @@ func (x *timelineScreen) do(s *shared, in input) (tea.Cmd, bool) {
 	case runPalette:
 		x.goTo(s, in.text)
 	case related:
-		if at == nil || at.Task == "" {
+		switch {
+		case at != nil && at.Task != "":
+			x.pinned, x.task = at.Task, nil
+		case at != nil && at.Run != "":
+			return goAs(onMissions, input{act: related, text: at.Run}), true
+		default:
 			s.say("no task belongs to this record")
-			break
 		}
-		x.pinned, x.task = at.Task, nil
 	case explain:
 		id := ""
 		if at != nil {
-			id = at.Task
+			id = cmp.Or(at.Task, at.Run)
 		}
 		return s.explain(id), true
 	case copyID:
@@ -273,17 +282,18 @@ func (x *timelineScreen) failure(s *shared, forward bool) {
 
 func (x *timelineScreen) setFilter(s *shared, text string) {
 	f, err := parseFilter(text)
-	task := f.task
-	if f.task = ""; err == nil {
+	task, run := f.task, f.run
+	if f.task, f.run = "", ""; err == nil {
 		err = f.plain()
 	}
 	if err != nil {
 		s.complain(fmt.Errorf("filter: %w", err))
 		return
 	}
-	f.task = task
+	f.task, f.run = task, run
+	narrow := x.filter.narrow()
 	x.filter = f
-	if task != "" || x.all == nil {
+	if narrow || f.narrow() || x.all == nil {
 		x.next, x.asked = 0, 0
 		return
 	}

@@ -1,14 +1,30 @@
 package tui
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 	"strconv"
 )
 
 var timelineColumns = []column{
 	{title: "RECORD", wide: 8, right: true}, {title: "TIME", wide: 12}, {title: "KIND", wide: 13}, {title: "TASK", wide: 10, keep: 3},
-	{title: "EXECUTOR", wide: 14, keep: 1}, {title: "WHAT", wide: 30, share: true},
+	{title: "EXECUTOR", wide: 14, keep: 1}, {title: "WHAT", wide: 24, share: true},
 }
+
+// columnsFor makes room for the ids of runs' tasks, which have two parts.
+func columnsFor(columns []column, title string, wide int) []column {
+	out := slices.Clone(columns)
+	for i := range out {
+		if out[i].title == title {
+			out[i].wide = max(out[i].wide, min(wide, mostID))
+		}
+	}
+	return out
+}
+
+// mostID is the most columns of an id.
+const mostID = 20
 
 // eventCells are a record's fields; a failure is marked beside its colour.
 func eventCells(s *shared) func(*record) []cell {
@@ -22,7 +38,7 @@ func eventCells(s *shared) func(*record) []cell {
 		if s.ages {
 			at = s.moment(e.Time)
 		}
-		return []cell{{strconv.FormatInt(e.Seq, 10), dim}, {at, dim}, {text: e.Kind}, {text: e.Task}, {text: e.Exec}, {text, tone}}
+		return []cell{{strconv.FormatInt(e.Seq, 10), dim}, {at, dim}, {text: e.Kind}, {text: cmp.Or(e.Task, e.Run)}, {text: e.Exec}, {text, tone}}
 	}
 }
 
@@ -47,7 +63,7 @@ func (x *timelineScreen) view(s *shared, w, h int) []string {
 		x.list.height = max(1, h-2)
 		return block(append(lines, " reading…"), w, h)
 	}
-	return append(lines, x.list.view(s.theme, timelineColumns, w, h-1, eventCells(s))...)
+	return append(lines, x.list.view(s.theme, columnsFor(timelineColumns, "TASK", x.wide), w, h-1, eventCells(s))...)
 }
 
 func (x *timelineScreen) detail(s *shared, w int) []string {

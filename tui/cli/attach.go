@@ -278,3 +278,21 @@ func (r *rate) add(all []view.Executor, now time.Time) float64 {
 	}
 	return 0
 }
+
+// Runs implements tui.Source.
+func (s *consoleSource) Runs(context.Context, view.RunQuery) (*view.RunPage, error) {
+	return nil, errNoRuns
+}
+
+// Run implements tui.Source.
+func (s *consoleSource) Run(context.Context, string, string) (*view.RunDetail, error) {
+	return nil, errNoRuns
+}
+
+// Missions implements tui.Source.
+func (s *consoleSource) Missions(context.Context) ([]view.Mission, error) { return nil, errNoRuns }
+
+// DoRun implements tui.Source.
+func (s *consoleSource) DoRun(context.Context, tui.Action) (*view.Run, error) { return nil, errNoRuns }
+
+var errNoRuns = errors.New("runs are not asked for over the wire yet")

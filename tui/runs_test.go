@@ -1,0 +1,273 @@
+package tui
+
+import (
+	"errors"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"apollo11/engine/task"
+	"apollo11/engine/view"
+)
+
+func TestRunsAndUnits(t *testing.T) {
+	r := newRig(t, world(), 80, 24).press("5").sees("runs: 2 · newest first").sees("3/5").sees("by ada")
+	r.sees("fetch-2012  reused from r-0001").sees("↓ clean-2013  running 7m")
+	r.press("j").sees("└─ merge  aborted; after clean-2012, clean-2013; beside fetch-2012").sees("clean-2013  dead 1.8s, try 3")
+	r.press("enter").sees("r-0001 of weather · failed · 5 of 5 units ended, 1 dead").sees("r-0002 goes on from it").sees("> fetch-2012")
+	r.press("j", "j", "j").press("enter").sees("r-0001:clean-2013  clean").sees("queued 240ms, prepare 12ms, execute 1.8s").sees("attempts").sees("run         r-0001")
+	r.press("enter").sees("> clean-2013") // closed again
+	r.press("j", "enter").sees("waits for   clean-2012, clean-2013").sees("reason      upstream clean-2013")
+	r.press("esc", "esc").sees("runs: 2").sees("> r-0001")
+}
+
+func TestRunsFilter(t *testing.T) {
+	r := newRig(t, world(), 80, 24).press("5", "/", "failed", "enter").sees("runs: 1 of 2 · filter failed").misses("r-0002   weather")
+	r.press("esc").sees("runs: 2 ·")
+	r.press("/", "nothing", "enter").sees("none that matches the filter").press("enter").sees("no run here")
+	r.press("/", "state:dead", "enter").sees("words and !words only")
+}
+
+func TestResume(t *testing.T) {
+	r := newRig(t, world(), 100, 24).press("5", "R").sees("r-0002 is running: it goes on by itself")
+	r.press("j", "R").sees("r-0001 was resumed already, by r-0002")
+	if a, n := r.last(); n != 0 {
+		t.Fatalf("did %+v", a)
+	}
+	r.f.find("r-0001").Child = ""
+	r.f.over.Status.Seq++
+	r.poll()
+	r.press("R")
+	if a, n := r.last(); n != 1 || !reflect.DeepEqual(a, Action{Verb: ResumeRun, Name: "r-0001"}) {
+		t.Fatalf("did %d times, %+v", n, a)
+	}
+	r.sees("r-0003 goes on from r-0001").sees("r-0003 of weather · running").press("esc").sees("> r-0003").sees("resume")
+	r.f.refuse = errors.New("conflict: the mission is another now\x1b[2J")
+	r.f.find("r-0001").Child, r.f.find("r-0001").State = "", "cancelled"
+	r.f.over.Status.Seq++
+	r.poll()
+	r.press("G", "R").sees(`the mission is another now\x1b[2J`)
+	for _, state := range []string{"succeeded"} {
+		r.f.find("r-0001").State = state
+		r.f.over.Status.Seq++
+		r.poll()
+		r.press("R").sees("nothing of it is left to do")
+	}
+}
+
+func TestCancelRun(t *testing.T) {
+	r := newRig(t, world(), 80, 24).press("5", "c").sees("Cancel r-0002 of weather?").sees("3 have ended and 1 run now").press("n")
+	if _, n := r.last(); n != 0 {
+		t.Fatal("no was a yes")
+	}
+	r.press("enter", "c", "y").sees("r-0002 is cancelled")
+	if a, _ := r.last(); a.Verb != CancelRun || a.Name != "r-0002" || a.Reason == "" {
+		t.Fatalf("did %+v", a)
+	}
+	r.poll()
+	r.sees("· cancelled ·").press("c").sees("r-0002 has ended: it is cancelled")
+}
+
+func TestStartMission(t *testing.T) {
+	r := newRig(t, world(), 100, 30).press("1", "m").sees("Start a mission").sees("starts by itself: at 0 2 * * *").sees("last r-0000 succeeded")
+	r.press("j").sees("parameters: year (int), region (string=north)").press("j", "enter").sees("wrong can't be started: missions/wrong.toml:7")
+	r.press("k", "enter").sees("Start weather").sees("year   =").sees("int, required").press("enter").sees("has to be given")
+	if _, n := r.last(); n != 0 {
+		t.Fatal("it started without what it needs")
+	}
+	r.press("2014", "down", "ctrl+u", "down", "down", "up", "ctrl+x", "enter")
+	want := Action{Verb: StartRun, Name: "weather", Set: task.Values{{Name: "year", Value: "2014"}, {Name: "region", Value: ""}}}
+	if a, n := r.last(); n != 1 || !reflect.DeepEqual(a, want) {
+		t.Fatalf("did %d times, %+v", n, a)
+	}
+	r.sees("r-0003 of weather is running").sees("[5 missions]").misses("Start weather")
+	r.press("esc").sees("> r-0003")
+}
+
+func TestStartRefused(t *testing.T) {
+	f := world()
+	f.refuse = errors.New("invalid: weather.toml:3: params.year = x: not a whole number\nthere is no parameter regio")
+	r := newRig(t, f, 100, 30).press("5", "m", "j", "enter", "x", "enter").sees("there is no parameter regio")
+	lines := strings.Split(r.frame(), "\n")
+	for i, line := range lines {
+		if strings.Contains(line, "year   = x") && !strings.Contains(lines[i+1], "! year = x: not a whole number") {
+			t.Errorf("under the parameter stands %s", lines[i+1])
+		}
+	}
+	f.refuse = nil
+	r.press("backspace", "7", "enter").misses("Start weather").sees("r-0003 of weather")
+	r.press("m", "enter").sees("Start nightly").sees("it has no parameters").press("x", "down", "left", "enter")
+	if a, _ := r.last(); !reflect.DeepEqual(a, Action{Verb: StartRun, Name: "nightly"}) {
+		t.Fatalf("did %+v", a)
+	}
+	f.missions = nil
+	r.press("m").sees("no mission is known")
+}
+
+func TestCompareRuns(t *testing.T) {
+	r := newRig(t, world(), 120, 30).press("5", "space", "space").sees("2 marked, D compares them").press("D")
+	r.sees("r-0001 beside r-0002 · 3 of 5 units differ, first fetch-2013").sees("! FIRST: outputs, prog").sees("· state, follows")
+	r.sees("rows: 365 → 366").sees("> fetch-2013")
+	r.press("R").sees("esc goes back").press("k").sees("differs     no").press("esc").sees("2 marked").press("esc").sees("runs: 2").misses("marked")
+	r.press("g", "D").sees("r-0001 beside r-0002") // with the one that it goes on from
+	r.press("esc", "G", "D").sees("space marks each")
+	r.press("g", "enter", "D").sees("r-0001 beside r-0002").press("esc").sees("r-0002 of weather")
+	narrow := newRig(t, world(), 80, 24).press("5", "D", "enter").sees("outputs that differ").sees("rows: 365 → 366").press("esc").sees("beside")
+	narrow.f.runs = narrow.f.runs[:1]
+	narrow.press("esc", "D").sees("not found: run r-0001")
+	three := newRig(t, world(), 80, 24)
+	three.f.runs = append(three.f.runs, view.RunDetail{Run: view.Run{ID: "r-0000", State: "succeeded"}})
+	three.press("5", "space", "space", "space", "D").sees("D compares two runs: 3 are marked")
+}
+
+// Two runs whose units came to the same may still not have ended the same.
+func TestCompareSame(t *testing.T) {
+	f := world()
+	f.runs[0].Units = slices.Clone(f.runs[1].Units)
+	r := newRig(t, f, 120, 30).press("5", "D").sees("failed and running, with the same units")
+	f.runs[0].State = "failed"
+	r.press("esc", "D").sees("the same, unit by unit")
+	f.runs[0].Spec, f.runs[0].Params = "else", nil
+	r.press("esc", "D").sees("not the same mission text").sees("year: 2013 → (not there)")
+}
+
+func TestExplainRun(t *testing.T) {
+	f := world()
+	f.detail["r-0001"] = view.Detail{Task: view.Task{ID: "r-0001", State: "failed"}}
+	r := newRig(t, f, 100, 30).press("5", "j", "i").sees("why r-0001 stands where it does").sees("R resumes it")
+	r.press("esc", "enter", "j", "j", "j", "i").sees("why r-0001:clean-2013 stands").sees("J goes to its run, where R resumes it")
+}
+
+// What belongs to a run leads to it, and from it to what happened.
+func TestRelatedRuns(t *testing.T) {
+	f := world()
+	f.tasks = append(f.tasks, runTask(), view.Task{ID: "r-0002:clean-2013", Type: "clean", State: "running", Submitted: ago(time.Minute)})
+	f.events = append(f.events, view.Event{Seq: 41, Time: ago(0), Kind: "run.start", Run: "r-0002"}, view.Event{Seq: 42, Time: ago(0), Kind: "task.start", Task: "r-0002:clean-2013", Run: "r-0002"})
+	f.over.Status.Seq = 42
+	r := newRig(t, f, 100, 30).press("4").sees("> r-0001:clean-2013 ").press("J").sees("[5 missions]").sees("r-0001 of weather · failed")
+	r.press("J").sees("[6 timeline]").sees("filter run:r-0001").misses("run.start").press("esc").sees("run.start").misses("filter run")
+	r.press("-", "esc", "k", "J").sees("filter run:r-0002").sees("r-0002:clean-2013").misses("t-0001").press("k").sees("r-0002").press("J").sees("r-0002 of weather")
+	r.press("3", "J").sees("it is of no run").press("G", "J").sees("r-0002 of weather")
+}
+
+// A dead letter of a run that ended is not requeued by itself; what can be done
+// is offered.
+func TestRequeueOfARunsTask(t *testing.T) {
+	f := world()
+	dead := runTask()
+	dead.State = "dead"
+	f.tasks = append(f.tasks, dead)
+	f.skip = "r-0001 has ended: resume it"
+	r := newRig(t, f, 100, 30).press("4", "r").sees("0 requeued, 1 not: r-0001:clean-2013: r-0001 has ended").sees("Resume r-0001?")
+	r.press("y")
+	if a, n := r.last(); n != 2 || !reflect.DeepEqual(a, Action{Verb: ResumeRun, Name: "r-0001"}) {
+		t.Fatalf("did %d times, %+v", n, a)
+	}
+	r.sees("r-0003 goes on from r-0001")
+	r.press("4", "j", "r").misses("Resume ") // a task of no run
+}
+
+func TestRunsInMissionControl(t *testing.T) {
+	f := world()
+	r := newRig(t, f, 80, 24).sees("RUNS").sees("r-0002").misses("r-0001")
+	for i := range 30 {
+		f.runs = append(f.runs, view.RunDetail{Run: view.Run{ID: fmt.Sprintf("r-1%03d", i), Mission: "m", State: "needs_person", Why: "a unit was caught running"}})
+	}
+	f.over.Status.Seq++
+	r.poll()
+	r.sees("needs_person a unit was caught running").sees("… and 18 more: 5 shows them")
+	f.runs = f.runs[:0]
+	f.over.Status.Seq++
+	r.poll()
+	r.misses("RUNS")
+}
+
+// Runs are read page by page; new ones come at the top without moving the cursor.
+func TestManyRuns(t *testing.T) {
+	f := world()
+	f.runs = nil
+	for i := range 500 {
+		f.runs = append(f.runs, view.RunDetail{Run: view.Run{ID: fmt.Sprintf("r-%04d", 500-i), State: "succeeded", Finished: ago(0)}})
+	}
+	r := newRig(t, f, 80, 24).press("5").sees("runs: 200 loaded, more below")
+	for range 4 {
+		r.press("G")
+		r.poll()
+	}
+	r.sees("runs: 500 ·").sees("> r-0001")
+	f.runs = append([]view.RunDetail{{Run: view.Run{ID: "r-0501", State: "running"}}}, f.runs...)
+	f.over.Status.Seq++
+	r.press("k", "k")
+	r.poll()
+	r.sees("runs: 501 ·").sees("> r-0003").press("g").sees("> r-0501")
+	f.asked = nil
+	r.poll()
+	if len(f.asked) != 0 {
+		t.Errorf("nothing happened, and a poll read %q", f.asked)
+	}
+	x := r.m.screens[onMissions].(*runsScreen)
+	for i := range x.runs.all {
+		if want := fmt.Sprintf("r-%04d", 501-i); x.runs.all[i].ID != want {
+			t.Fatalf("row %d is %s, want %s", i, x.runs.all[i].ID, want)
+		}
+	}
+}
+
+// A large run is read in pages, not all of it, and less often.
+func TestLargeRun(t *testing.T) {
+	f := world()
+	big := &f.runs[0]
+	big.Units, big.Run.Units, f.unitPage = nil, 10_000, view.MaxRows
+	for i := range 10_000 {
+		big.Units = append(big.Units, view.RunUnit{Unit: fmt.Sprintf("u-%05d", i), State: "queued"})
+	}
+	r := newRig(t, f, 80, 24).press("5").sees("too many to draw").press("enter").sees("the first 2000 of 10000 units; apollo11 show r-0002")
+	r.press("G").sees("u-01999")
+	r.poll()
+	f.asked = nil
+	for range 4 {
+		f.over.Status.Seq++
+		r.now = r.now.Add(250 * time.Millisecond)
+		r.run(r.m.poll())
+	}
+	n := 0
+	for _, line := range f.asked {
+		if strings.HasPrefix(line, "run ") {
+			n++
+		}
+	}
+	if n != 4 {
+		t.Errorf("read %d pages in a second, want those of one time: %q", n, f.asked)
+	}
+	r.press("-", "D").press("5", "esc", "D").sees("too many to compare here: apollo11 diff")
+}
+
+// A run that is over is read once.
+func TestEndedRun(t *testing.T) {
+	f := world()
+	r := newRig(t, f, 80, 24).press("5", "j", "enter")
+	r.poll()
+	f.asked = nil
+	f.over.Status.Seq++
+	r.poll()
+	if slices.ContainsFunc(f.asked, func(s string) bool { return strings.HasPrefix(s, "run ") }) {
+		t.Errorf("read %q", f.asked)
+	}
+	f.runs = f.runs[:1]
+	r.press("esc")
+	r.poll()
+	r.sees("runs: 1")
+}
+
+func TestRunOf(t *testing.T) {
+	for id, want := range map[string]string{
+		"r-0001:fetch": "r-0001", "r-12:a:b": "r-12", "r-0001": "", "t-0001": "", "r-:x": "", "r-1x:y": "", "": "", "x:y": "", "r--1:x": "",
+	} {
+		if got := runOf(id); got != want {
+			t.Errorf("%q is of %q, want %q", id, got, want)
+		}
+	}
+}
