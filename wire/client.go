@@ -253,9 +253,14 @@ func (c *Client) detail(ctx context.Context, request []byte) (*view.Detail, erro
 
 // Keys asks for a page of the global state.
 func (c *Client) Keys(ctx context.Context, q view.KeyQuery) (*view.KeyPage, error) {
+	return c.KeysAt(ctx, 0, q)
+}
+
+// KeysAt is Keys of the state as record seq left it; 0: as it is now.
+func (c *Client) KeysAt(ctx context.Context, seq int64, q view.KeyQuery) (*view.KeyPage, error) {
 	p := new(view.KeyPage)
 	var err error
-	p.Keys, err = askRows[view.Key](ctx, c, AppendKeys(nil, &q), func(f *fields) {
+	p.Keys, err = askRows[view.Key](ctx, c, AppendKeys(nil, &q, seq), func(f *fields) {
 		p.Version, p.Cursor = int64(f.count("version")), f.text("cursor")
 	})
 	return p, err

@@ -75,17 +75,17 @@ func recodeControl(m *Message) ([]byte, error) {
 	switch op {
 	case OpHello:
 		return AppendHello(nil, ParseHello(m)), nil
-	case OpStatus, OpExecutors, OpQueues:
+	case OpStatus, OpExecutors, OpQueues, OpMissions, OpStats:
 		return AppendControl(nil, op), nil
 	case OpTasks:
 		q, err := ParseTasks(m)
 		return AppendTasks(nil, &q), err
-	case OpTask, OpDrain, OpExplain:
+	case OpTask, OpDrain, OpExplain, OpResume:
 		id, err := ParseName(m)
 		return AppendName(nil, op, id), err
 	case OpState:
-		q, err := ParseQuery(m)
-		return AppendKeys(nil, q), err
+		q, seq, err := ParseKeys(m)
+		return AppendKeys(nil, &q, seq), err
 	case OpLate:
 		limit, err := ParseLate(m)
 		return AppendLate(nil, limit), err
@@ -114,7 +114,7 @@ func recodeControl(m *Message) ([]byte, error) {
 		}
 		return AppendSubmit(nil, s.Specs, MaxFrame)
 	}
-	return nil, errors.New("no codec for " + string(op))
+	return recodeRun(m, op)
 }
 
 // recodeRows reads rows as tasks, or as what the other answers of rows are.
@@ -126,6 +126,9 @@ func recodeRows(m *Message) ([]byte, error) {
 		return both(AppendExplanation)(ParseExplanation(m))
 	case m.Text("matched") != "":
 		return both(AppendChanged)(ParseChanged(m))
+	}
+	if read := runAnswer(m); read != nil {
+		return read(m)
 	}
 	if _, ok := m.Get("0.existed"); ok {
 		list, err := ParseSubmitted(nil, m)
@@ -254,7 +257,7 @@ func TestRoundTripQueries(t *testing.T) {
 	q := view.Query{Type: "a", States: task.States(), Error: hostile, Older: 1500 * time.Millisecond, Limit: 7, Cursor: "c", Oldest: true}
 	check(t, AppendTasks(nil, &q), q, ParseTasks)
 	when := time.Date(2026, 1, 31, 8, 0, 0, 123456789, time.UTC)
-	events := view.EventQuery{From: 9, After: when, Until: when.Add(time.Hour), Task: "t", Limit: 3}
+	events := view.EventQuery{From: 9, After: when, Until: when.Add(time.Hour), Task: "t", Run: "r-0001", Limit: 3}
 	check(t, AppendTimeline(nil, &events), events, ParseTimeline)
 	for _, s := range []view.Selection{{IDs: []string{"a", "b:c"}}, {All: true, Count: true, Query: q}} {
 		check(t, AppendSelect(nil, OpCancel, &s, hostile), s, func(m *Message) (view.Selection, error) {
@@ -303,7 +306,7 @@ func TestRowsRoundTrip(t *testing.T) {
 		"executor": &view.Executor{ID: "e", HeartbeatMS: -1, Late: true},
 		"key":      &view.Key{Key: "k", Value: hostile}, "late": &view.Late{Task: "t", Current: 1, Effect: hostile},
 		"queue": &view.Queue{Type: "a", Paused: true, OldestMS: 9}, "zero queue": &view.Queue{},
-		"event":  &view.Event{Seq: 1, Kind: "result", Values: view.Object(values("in.x", hostile, "a b", "odd name"))},
+		"event":  &view.Event{Seq: 1, Kind: "result", Run: "r-0001", Values: view.Object(values("in.x", hostile, "a b", "odd name"))},
 		"status": &view.Status{Epoch: 3, Debug: true, Executors: view.Counts{"idle": 4}, Tasks: view.Counts{"dead": 1 << 40}},
 	}
 	for name, row := range rows {

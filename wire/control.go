@@ -35,6 +35,21 @@ const (
 	OpRepair    Op = "repair"
 	OpLogs      Op = "logs"
 	OpTimeline  Op = "timeline"
+	OpUpload    Op = "upload"
+	OpRun       Op = "run"
+	OpResume    Op = "resume"
+	OpRerun     Op = "rerun"
+	OpFork      Op = "fork"
+	OpCancelRun Op = "cancelrun"
+	OpRollback  Op = "rollback"
+	OpRestore   Op = "restore"
+	OpEvent     Op = "event"
+	OpRuns      Op = "runs"
+	OpShow      Op = "show"
+	OpSpec      Op = "spec"
+	OpMissions  Op = "missions"
+	OpStats     Op = "stats"
+	OpMoment    Op = "moment"
 )
 
 // Ops lists all of them.
@@ -42,13 +57,16 @@ func Ops() []Op {
 	return []Op{
 		OpHello, OpStatus, OpExecutors, OpTasks, OpTask, OpState, OpLate, OpQueues, OpSubmit, OpRequeue,
 		OpCancel, OpDrop, OpEdit, OpExplain, OpPause, OpDrain, OpDebug, OpRepair, OpLogs, OpTimeline,
+		OpUpload, OpRun, OpResume, OpRerun, OpFork, OpCancelRun, OpRollback, OpRestore, OpEvent, OpRuns, OpShow, OpSpec,
+		OpMissions, OpStats, OpMoment,
 	}
 }
 
 // Reads reports whether an operation changes nothing.
 func (o Op) Reads() bool {
 	switch o {
-	case OpStatus, OpExecutors, OpTasks, OpTask, OpState, OpLate, OpQueues, OpExplain, OpLogs, OpTimeline:
+	case OpStatus, OpExecutors, OpTasks, OpTask, OpState, OpLate, OpQueues, OpExplain, OpLogs, OpTimeline,
+		OpRuns, OpShow, OpSpec, OpMissions, OpStats, OpMoment:
 		return true
 	}
 	return false
@@ -60,7 +78,7 @@ func beginControl(dst []byte, op Op) ([]byte, int) {
 }
 
 // AppendControl appends a control frame that has nothing more to say: status,
-// executors, queues.
+// executors, queues, missions, stats.
 func AppendControl(dst []byte, op Op) []byte {
 	dst, at := beginControl(dst, op)
 	return endMessage(dst, at)
@@ -136,23 +154,33 @@ func (f *fields) taskQuery() view.Query {
 	return q
 }
 
-// AppendName appends a control frame with an id: op=task, op=explain, op=drain.
+// AppendName appends a control frame with an id: op=task, op=explain, op=drain,
+// op=resume.
 func AppendName(dst []byte, op Op, id string) []byte {
 	dst, at := beginControl(dst, op)
 	return endMessage(appendText(dst, "id", id), at)
 }
 
-// ParseName reads op=task, op=explain or op=drain.
+// ParseName reads op=task, op=explain, op=drain or op=resume.
 func ParseName(m *Message) (string, error) {
 	f := fields{m: m}
 	id := f.need("id")
 	return id, f.err
 }
 
-// AppendKeys appends a control frame, op=state.
-func AppendKeys(dst []byte, q *view.KeyQuery) []byte {
+// AppendKeys appends a control frame, op=state: of the state as record seq left
+// it, or, with 0, as it is.
+func AppendKeys(dst []byte, q *view.KeyQuery, seq int64) []byte {
 	dst, at := beginControl(dst, OpState)
+	dst = appendCount(dst, "at", uint64(max(0, seq)))
 	return endMessage(appendKeyQuery(dst, q), at)
+}
+
+// ParseKeys reads op=state.
+func ParseKeys(m *Message) (q view.KeyQuery, seq int64, err error) {
+	f := fields{m: m}
+	q, seq = f.keyQuery(), int64(f.count("at"))
+	return q, seq, f.err
 }
 
 // AppendLate appends a control frame, op=late.
@@ -300,6 +328,7 @@ func AppendTimeline(dst []byte, q *view.EventQuery) []byte {
 	dst = appendTime(dst, "after", q.After)
 	dst = appendTime(dst, "until", q.Until)
 	dst = appendSome(dst, "id", q.Task)
+	dst = appendSome(dst, "run", q.Run)
 	return endMessage(appendCount(dst, "limit", uint64(max(0, q.Limit))), at)
 }
 
@@ -307,7 +336,8 @@ func AppendTimeline(dst []byte, q *view.EventQuery) []byte {
 func ParseTimeline(m *Message) (view.EventQuery, error) {
 	f := fields{m: m}
 	q := view.EventQuery{
-		From: int64(f.count("from")), After: f.time("after"), Until: f.time("until"), Task: f.text("id"), Limit: f.limit(),
+		From: int64(f.count("from")), After: f.time("after"), Until: f.time("until"), Task: f.text("id"), Run: f.text("run"),
+		Limit: f.limit(),
 	}
 	return q, f.err
 }

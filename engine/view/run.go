@@ -197,6 +197,7 @@ type Undone struct {
 // Restored answers a state rollback.
 type Restored struct {
 	Seq     int64 // the moment that the state is put back to
+	Total   int   // keys that change, more than Changed lists if those are many; the engine leaves it zero
 	Changed []KeyChange
 }
 

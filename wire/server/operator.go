@@ -45,12 +45,20 @@ func (s *session) takeOperator() error {
 	case wire.OpSubmit:
 		s.takeSubmit()
 		return nil
-	case wire.OpLogs, wire.OpTimeline:
-		answer, err := s.lookUp(op)
-		s.reply(answer, err)
+	case wire.OpUpload:
+		s.takeUpload()
+		return nil
+	}
+	if look := s.lookUp(op); look != nil {
+		s.settle()
+		s.reply(look())
 		return nil
 	}
 	command, err := s.command(op)
+	if refused, ok := err.(*wire.Error); ok {
+		s.say(refused)
+		return nil
+	}
 	if err != nil {
 		return err
 	}
@@ -90,8 +98,8 @@ func (s *session) command(op wire.Op) (engine.Command, error) {
 		id, err := wire.ParseName(m)
 		return engine.GetTask{ID: id}, err
 	case wire.OpState:
-		q, err := wire.ParseQuery(m)
-		return engine.GetState{Query: *q}, err
+		q, _, err := wire.ParseKeys(m)
+		return engine.GetState{Query: q}, err
 	case wire.OpLate:
 		limit, err := wire.ParseLate(m)
 		return engine.GetLate{Limit: limit}, err
@@ -123,7 +131,7 @@ func (s *session) command(op wire.Op) (engine.Command, error) {
 		r, err := wire.ParseRepair(m)
 		return engine.Repair{Key: r.Key, Value: r.Value, Delete: r.Delete, Reason: r.Reason, Actor: s.id}, err
 	}
-	return nil, nil
+	return s.runCommand(op)
 }
 
 const (
@@ -239,16 +247,29 @@ func (s *session) settle() {
 	}
 }
 
-// lookUp answers what is read from disk, on this connection's own time.
-func (s *session) lookUp(op wire.Op) (engine.Answer, error) {
-	s.settle()
-	if op == wire.OpLogs {
-		q, err := wire.ParseLogs(&s.msg)
-		if err != nil {
-			return nil, err
+// lookUp is how an operation is answered that takes its time: reading from disk
+// is this connection's own. Nil: the engine answers it.
+func (s *session) lookUp(op wire.Op) func() (engine.Answer, error) {
+	switch op {
+	case wire.OpLogs:
+		return s.readLog
+	case wire.OpTimeline:
+		return s.readTimeline
+	case wire.OpSpec:
+		return s.readSpec
+	case wire.OpMoment:
+		return s.readMoment
+	case wire.OpRestore:
+		return s.restore
+	case wire.OpState:
+		if _, seq, err := wire.ParseKeys(&s.msg); seq > 0 || err != nil {
+			return s.readState
 		}
-		return s.readLog(q)
 	}
+	return nil
+}
+
+func (s *session) readTimeline() (engine.Answer, error) {
 	q, err := wire.ParseTimeline(&s.msg)
 	if err != nil {
 		return nil, err
@@ -262,7 +283,11 @@ func (s *session) lookUp(op wire.Op) (engine.Answer, error) {
 
 // readLog reads what an attempt printed. The task is looked at first: if the
 // attempt has ended then, all it printed is in the file.
-func (s *session) readLog(q *wire.LogQuery) (*wire.LogChunk, error) {
+func (s *session) readLog() (engine.Answer, error) {
+	q, err := wire.ParseLogs(&s.msg)
+	if err != nil {
+		return nil, err
+	}
 	if s.server.logs == nil {
 		return nil, &wire.Error{Code: wire.CodeUnavailable, Message: "this controller keeps no logs"}
 	}

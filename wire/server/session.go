@@ -39,6 +39,7 @@ type session struct {
 	msg    wire.Message
 	asks   []engine.Ask // of the frames of one read
 	submit wire.Submission
+	upload upload
 	left   bool // said offline
 	quiet  bool // what it reads is not tapped; Answer, which reads it, is called for what was asked after it was set
 
@@ -208,7 +209,7 @@ func (s *session) malformed(err error, text []byte) error {
 	said := wireError(err)
 	var bad *wire.MalformedError
 	switch {
-	case s.role == stranger, s.submit.Open(): // nobody could tell which answer is whose
+	case s.role == stranger, s.submit.Open(), s.upload.parts.Open(): // nobody could tell which answer is whose
 		said.Fatal = true
 		return said
 	case errors.As(err, &bad) && s.role == executor && bad.Type == wire.TypeProgress,

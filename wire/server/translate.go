@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"apollo11/engine"
+	"apollo11/engine/mission"
 	"apollo11/engine/task"
 	"apollo11/engine/view"
 	"apollo11/wire"
@@ -37,6 +38,7 @@ func wireError(err error) *wire.Error {
 	var submit *engine.SubmitError
 	var malformed *wire.MalformedError
 	var size *wire.FrameSizeError
+	var faults mission.Faults
 	switch {
 	case errors.As(err, &said):
 		return said
@@ -44,6 +46,8 @@ func wireError(err error) *wire.Error {
 		return &wire.Error{Code: wire.CodeMalformed, Message: err.Error()}
 	case errors.As(err, &size):
 		return &wire.Error{Code: wire.CodeTooLarge, Message: err.Error(), Fatal: true}
+	case errors.As(err, &faults):
+		return &wire.Error{Code: wire.CodeInvalid, Message: faultLines(faults)}
 	}
 	e := &wire.Error{Code: wire.CodeInternal, Message: err.Error()}
 	for _, c := range codes {
@@ -166,7 +170,7 @@ func (s *session) appendOperatorAnswer(dst []byte, answer engine.Answer) ([]byte
 	case *wire.LogChunk:
 		return wire.AppendLogChunk(dst, a), nil
 	}
-	return dst, fmt.Errorf("answer %T has no message", answer)
+	return appendRunAnswer(dst, answer, limit)
 }
 
 // rows walks a list as rows.
