@@ -86,6 +86,9 @@ func (r *Reader) First() uint64 {
 // Last is the newest entry that can be read.
 func (r *Reader) Last() uint64 { return r.view.last }
 
+// Damage is what stops reading behind the last entry; nil if nothing does.
+func (r *Reader) Damage() error { return r.damage }
+
 // Read is as Store.Read. It gives what comes before damage, then the *Damage.
 func (r *Reader) Read(from uint64, fn func(Entry) error) error {
 	if err := r.view.read(r.files, r.dir, from, fn); err != nil {

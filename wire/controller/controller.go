@@ -99,7 +99,8 @@ func (c *Controller) open() (err error) {
 	}
 	serve.Addr, serve.Engine, serve.Log = o.Addr, c.engine, o.Log
 	serve.LogDir = filepath.Join(o.Dir, "logs")
-	serve.Timeline = timeline{c.store}.page
+	past := newLooker(c.store, o.Settings)
+	serve.Timeline, serve.Past = past.page, past
 	c.server, err = server.Listen(serve)
 	if err != nil && !errors.Is(err, server.ErrOpenAddress) {
 		return fmt.Errorf("%w: %s: %w", ErrAddress, o.Addr, err)
