@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 
 	"apollo11/engine/task"
@@ -141,5 +142,21 @@ func TestSweep(t *testing.T) {
 	}
 	if left, _ := filepath.Glob(filepath.Join(parent, "*")); len(left) != 3 {
 		t.Errorf("left %v", left)
+	}
+}
+
+// The start of a file that was read takes no memory any more, and what is
+// appended comes where it did.
+func TestFreeStart(t *testing.T) {
+	name := filepath.Join(t.TempDir(), "progress")
+	write(t, name, strings.Repeat("x", 1<<20))
+	f := follower{file: name, resident: true, report: func(int, string) {}}
+	defer f.close()
+	if err := f.poll(false); err != nil || f.freed != 1<<20 {
+		t.Fatalf("freed %d: %v", f.freed, err)
+	}
+	info, err := os.Stat(name)
+	if err != nil || info.Size() != 1<<20 || info.Sys().(*syscall.Stat_t).Blocks*512 > 64<<10 {
+		t.Errorf("%d bytes in %d blocks: %v", info.Size(), info.Sys().(*syscall.Stat_t).Blocks, err)
 	}
 }
