@@ -2,17 +2,22 @@ package start
 
 import (
 	"bufio"
+	"context"
+	"errors"
 	"fmt"
 	"io"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
 	"apollo11/engine"
 	"apollo11/engine/task"
+	"apollo11/engine/view"
 	"apollo11/snapshot"
 	"apollo11/tui/cli"
+	"apollo11/wire"
 	"apollo11/wire/controller"
 )
 
@@ -161,4 +166,82 @@ func (p *program) agree(cmd *cobra.Command, dir string) error {
 		return no
 	}
 	return nil
+}
+
+// files answers a command out of files, in the controller's words.
+type files struct {
+	from *controller.Offline
+	bar  *cli.Progress
+}
+
+// offline opens a data folder, a backup or a journal file.
+func (p *program) offline(path string) (cli.Timeline, error) {
+	from, err := controller.OpenOffline(path)
+	if err != nil {
+		return nil, exit(err)
+	}
+	f := files{from, p.Progress("records read", 0)}
+	from.Progress = func(seq uint64) { f.bar.Show(int(seq)) }
+	return f, nil
+}
+
+// Timeline implements cli.Past.
+func (f files) Timeline(ctx context.Context, q view.EventQuery) (*view.EventPage, error) {
+	page, err := f.from.Timeline(ctx, q)
+	return page, f.said(err)
+}
+
+// Run implements cli.Past.
+func (f files) Run(ctx context.Context, id, cursor string) (*view.RunDetail, error) {
+	d, err := f.from.Run(ctx, id, cursor)
+	return d, f.said(err)
+}
+
+// Runs is as wire.Client.Runs.
+func (f files) Runs(ctx context.Context, q view.RunQuery) (*view.RunPage, error) {
+	page, err := f.from.Runs(ctx, q)
+	return page, f.said(err)
+}
+
+// RunSpec is as wire.Client.RunSpec.
+func (f files) RunSpec(ctx context.Context, run string) (string, error) {
+	text, err := f.from.RunSpec(ctx, run)
+	return text, f.said(err)
+}
+
+// KeysAt implements cli.Past.
+func (f files) KeysAt(ctx context.Context, seq int64, q view.KeyQuery) (*view.KeyPage, error) {
+	page, err := f.from.KeysAt(ctx, seq, q)
+	return page, f.said(err)
+}
+
+// Moment is as wire.Client.Moment.
+func (f files) Moment(ctx context.Context, when time.Time) (int64, error) {
+	seq, err := f.from.Moment(ctx, when)
+	return seq, f.said(err)
+}
+
+// Task is as wire.Client.Task.
+func (f files) Task(ctx context.Context, id string) (*view.Detail, error) {
+	d, err := f.from.Task(ctx, id)
+	return d, f.said(err)
+}
+
+// Explain is as wire.Client.Explain.
+func (f files) Explain(ctx context.Context, id string) (*view.Explanation, error) {
+	x, err := f.from.Explain(ctx, id)
+	return x, f.said(err)
+}
+
+// said ends an answer: nothing stays of the bar, and what is not found is said
+// with the code that a controller says it with.
+func (f files) said(err error) error {
+	f.bar.Clear()
+	switch {
+	case errors.Is(err, engine.ErrNotFound):
+		return &wire.Error{Code: wire.CodeNotFound, Message: err.Error()}
+	case errors.Is(err, controller.ErrTimelineOnly):
+		return &cli.ExitError{Code: cli.Usage, Err: err}
+	}
+	return exit(err)
 }

@@ -100,7 +100,7 @@ func (p *program) env() cli.Env {
 			c, err := p.config(file, nil)
 			return cli.Settings{Data: c.Data, TokenFile: c.Auth.OperatorTokenFile, Theme: p.theme(c.Console.Theme)}, err
 		},
-		Offline: func(path string) (cli.Timeline, error) { return controller.OpenOffline(path) },
+		Offline: p.offline,
 	}
 }
 
