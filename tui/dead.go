@@ -62,7 +62,7 @@ func (d *deadScreen) foot(s *shared, w, h int) []string {
 	for len(lines) < 4 {
 		lines = append(lines, "")
 	}
-	return append(lines, " "+s.theme.paint(dim, cut("r requeues it, e edits its inputs first, i says why, X drops it", w-1)))
+	return append(lines, " "+s.theme.paint(dim, cut(strings.TrimSuffix(nextKeys(at.ID, at.State), " (on 4)"), w-1)))
 }
 
 func (d *deadScreen) detail(s *shared, w int) []string { return d.tasks.detail(s, w) }

@@ -19,6 +19,7 @@ type executorsScreen struct {
 	filter filter
 	sort   int
 	turned bool
+	wide   int          // columns of the longest task id ever seen here: columns do not jump to and fro
 	pinned string       // task whose detail is shown instead of the executor's; empty: none
 	task   *view.Detail // of pinned
 }
@@ -48,6 +49,7 @@ func (x *executorsScreen) ask(s *shared) request {
 		e := &s.over.Executors[i]
 		if x.filter.match(e.ID + " " + e.State + " " + beatBucket(e) + " " + e.Types + " " + e.Host + " " + e.Task + " " + e.Reason) {
 			rows = append(rows, *e)
+			x.wide = max(x.wide, width(e.Task))
 		}
 	}
 	order := executorSorts[x.sort].compare
@@ -184,7 +186,7 @@ func (x *executorsScreen) view(s *shared, w, h int) []string {
 		x.list.height = max(1, h-2)
 		return block(append(lines, " none: start one with  apollo11 exec"), w, h)
 	}
-	return append(lines, x.list.view(s.theme, executorColumns, w, h-1, executorCells(s))...)
+	return append(lines, x.list.view(s.theme, columnsFor(executorColumns, "TASK", x.wide), w, h-1, executorCells(s))...)
 }
 
 func (x *executorsScreen) detail(s *shared, w int) []string {

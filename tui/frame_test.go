@@ -279,3 +279,21 @@ func BenchmarkFrame(b *testing.B) {
 		})
 	}
 }
+
+func BenchmarkRunFrame(b *testing.B) {
+	f := world()
+	run := &f.runs[0]
+	run.Units = nil
+	for i := range mostDrawn {
+		u := view.RunUnit{Unit: fmt.Sprintf("unit-%03d", i), State: "succeeded", ExecuteMS: 1200}
+		if i >= 20 {
+			u.Deps = fmt.Sprintf("unit-%03d,unit-%03d", i-20, (i-20)/20*20+(i+1)%20)
+		}
+		run.Units = append(run.Units, u)
+	}
+	r := newRig(&testing.T{}, f, 200, 60).press("5")
+	for b.Loop() {
+		r.m.frame = ""
+		r.m.View()
+	}
+}

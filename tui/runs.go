@@ -21,6 +21,7 @@ type runsScreen struct {
 	pair   pairing
 	asked  runsAsked
 	read   time.Time // when know came
+	drawn  drawn
 }
 
 // level is how deep the screen is.

@@ -129,6 +129,15 @@ func more(s *shared, lines []string, h int) (out []string) {
 // mostDrawn is the most units of which the graph is drawn here.
 const mostDrawn = view.MaxRows
 
+// drawn is a graph's lines, and what they were drawn of.
+type drawn struct {
+	of    *view.RunDetail
+	theme *theme
+	w     int
+	at    int64 // second; 0 of a run that is over
+	lines []string
+}
+
 // graph is the units of a run as a tree, with states and durations.
 func (x *runsScreen) graph(s *shared, id string, w int) []string {
 	d := x.know
@@ -138,11 +147,23 @@ func (x *runsScreen) graph(s *shared, id string, w int) []string {
 	case len(d.Units) == 0:
 		return []string{"it has no units"}
 	case d.Cursor != "" || len(d.Units) > mostDrawn:
-		return []string{cut(fmt.Sprintf("%d units are too many to draw here: enter lists them", len(d.Units)), w)}
+		return []string{cut(fmt.Sprintf("%d units are too many to draw here: enter lists them", max(d.Run.Units, int64(len(d.Units)))), w)}
 	}
-	places := make([]mission.Place, len(d.Units))
-	for i := range d.Units {
-		u := &d.Units[i]
+	now := drawn{of: d, theme: s.theme, w: w}
+	if d.Finished.IsZero() {
+		now.at = s.clock().Unix()
+	}
+	if old := &x.drawn; old.of != now.of || old.theme != now.theme || old.w != now.w || old.at != now.at {
+		now.lines = drawGraph(s, d.Units, w)
+		x.drawn = now
+	}
+	return x.drawn.lines
+}
+
+func drawGraph(s *shared, units []view.RunUnit, w int) []string {
+	places := make([]mission.Place, len(units))
+	for i := range units {
+		u := &units[i]
 		places[i] = mission.Place{Unit: u.Unit, Deps: view.Names(u.Deps), Weak: view.Names(u.Weak)}
 	}
 	g, err := mission.Outline(places)
@@ -151,8 +172,8 @@ func (x *runsScreen) graph(s *shared, id string, w int) []string {
 	}
 	text := g.Draw(mission.Drawing{
 		Width: w,
-		Note:  func(i int) string { return unitNote(s, &d.Units[i]) },
-		Paint: func(i int, line string) string { return s.theme.paint(stateStyle(d.Units[i].State), cut(line, w)) },
+		Note:  func(i int) string { return unitNote(s, &units[i]) },
+		Paint: func(i int, line string) string { return s.theme.paint(stateStyle(units[i].State), cut(line, w)) },
 	})
 	return strings.Split(strings.TrimSuffix(text, "\n"), "\n")
 }

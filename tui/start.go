@@ -64,7 +64,8 @@ func (p *picker) take(s *shared, k stroke) (cmd tea.Cmd, over bool) {
 		switch {
 		case k.burst:
 		case m.Fault != "":
-			s.complain(fmt.Errorf("%s can't be started: %s", m.Name, m.Fault))
+			first, _, _ := strings.Cut(m.Fault, "\n")
+			s.complain(fmt.Errorf("%s can't be started: %s", m.Name, first))
 		default:
 			s.ask(newStartForm(m))
 		}
@@ -117,8 +118,10 @@ func (p *picker) about(th *theme, inner int) []string {
 	m := &p.missions[p.at]
 	lines := []string{""}
 	add := func(st style, text string) {
-		for _, part := range wrap(clean(text), inner) {
-			lines = append(lines, th.paint(st, part))
+		for line := range strings.SplitSeq(text, "\n") {
+			for _, part := range wrap(clean(line), inner) {
+				lines = append(lines, th.paint(st, part))
+			}
 		}
 	}
 	switch {

@@ -22,7 +22,7 @@ type timelineScreen struct {
 	live   bool
 	every  bool  // marks of quiet are shown too
 	marks  int   // how many of them are not
-	wide   int   // columns of the longest task's id
+	wide   int   // columns of the longest task's id ever seen here
 	first  bool  // the window begins with the oldest record
 	next   int64 // seq after the window; 0: nothing was read yet
 	asked  int64 // seq of the overview before the last answer, +1
@@ -180,7 +180,6 @@ func (x *timelineScreen) refilter() {
 			rows = append(rows, *e)
 		}
 	}
-	x.wide = 0
 	for i := range rows {
 		x.wide = max(x.wide, width(cmp.Or(rows[i].Task, rows[i].Run)))
 	}

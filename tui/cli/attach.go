@@ -250,6 +250,36 @@ func (s *consoleSource) Do(ctx context.Context, act tui.Action) (*view.Changed, 
 	})
 }
 
+// Runs implements tui.Source.
+func (s *consoleSource) Runs(ctx context.Context, q view.RunQuery) (*view.RunPage, error) {
+	return over(ctx, &s.reads, func(c *wire.Client) (*view.RunPage, error) { return c.Runs(ctx, q) })
+}
+
+// Run implements tui.Source.
+func (s *consoleSource) Run(ctx context.Context, id, cursor string) (*view.RunDetail, error) {
+	return over(ctx, &s.reads, func(c *wire.Client) (*view.RunDetail, error) { return c.Run(ctx, id, cursor) })
+}
+
+// Missions implements tui.Source.
+func (s *consoleSource) Missions(ctx context.Context) ([]view.Mission, error) {
+	return over(ctx, &s.reads, func(c *wire.Client) ([]view.Mission, error) { return c.Missions(ctx) })
+}
+
+// DoRun implements tui.Source.
+func (s *consoleSource) DoRun(ctx context.Context, act tui.Action) (*view.Run, error) {
+	return over(ctx, &s.acts, func(c *wire.Client) (*view.Run, error) {
+		switch act.Verb {
+		case tui.StartRun:
+			return c.Start(ctx, wire.Start{Mission: act.Name, Params: act.Set})
+		case tui.ResumeRun:
+			return c.Resume(ctx, act.Name)
+		case tui.CancelRun:
+			return c.CancelRun(ctx, act.Name, act.Reason)
+		}
+		return nil, fmt.Errorf("the console can't %s a run over the wire", act.Verb)
+	})
+}
+
 // rateWindow is the time over which results a second are counted.
 const rateWindow = 5 * time.Second
 
@@ -278,21 +308,3 @@ func (r *rate) add(all []view.Executor, now time.Time) float64 {
 	}
 	return 0
 }
-
-// Runs implements tui.Source.
-func (s *consoleSource) Runs(context.Context, view.RunQuery) (*view.RunPage, error) {
-	return nil, errNoRuns
-}
-
-// Run implements tui.Source.
-func (s *consoleSource) Run(context.Context, string, string) (*view.RunDetail, error) {
-	return nil, errNoRuns
-}
-
-// Missions implements tui.Source.
-func (s *consoleSource) Missions(context.Context) ([]view.Mission, error) { return nil, errNoRuns }
-
-// DoRun implements tui.Source.
-func (s *consoleSource) DoRun(context.Context, tui.Action) (*view.Run, error) { return nil, errNoRuns }
-
-var errNoRuns = errors.New("runs are not asked for over the wire yet")
