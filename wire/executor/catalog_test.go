@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"apollo11/wire"
@@ -40,6 +41,7 @@ func TestWhatUnitsRunChanges(t *testing.T) {
 		if !slices.Equal(r.Types, []string{"u"}) || first == "" {
 			t.Errorf("%v %v", r.Types, r.Hashes)
 		}
+		synctest.Wait()
 		if log := s.log.String(); !strings.Contains(log, "cannot run") || !strings.Contains(log, "unit=p") || !strings.Contains(log, "snake") {
 			t.Error(log)
 		}
