@@ -213,6 +213,12 @@ func isLink(err error) bool {
 		errors.Is(err, wire.ErrClosed) || errors.Is(err, wire.ErrDrip) || errors.Is(err, wire.ErrSlowReader)
 }
 
+// isCode reports whether it is the controller's refusal of that kind.
+func isCode(err error, code wire.Code) bool { return errors.Is(err, &wire.Error{Code: code}) }
+
+// notFound reports whether the one that was asked knows no such thing.
+func notFound(err error) bool { return isCode(err, wire.CodeNotFound) }
+
 // meaning is what a controller's error code is to a person.
 func meaning(code wire.Code) (Code, string) {
 	switch code {

@@ -11,8 +11,8 @@ import (
 )
 
 func (a *app) explainCommand() *cobra.Command {
-	return &cobra.Command{
-		Use: "explain ID", Short: "why a task is not running, ran again, or had its result refused", Args: words(1, 1),
+	cmd := &cobra.Command{
+		Use: "explain ID", Short: "why a task or run is not running, ran again, or had its result refused", Args: words(1, 1),
 		RunE: a.online(func(ctx context.Context, c *wire.Client, args []string) error {
 			x, err := c.Explain(ctx, args[0])
 			if err != nil {
@@ -24,6 +24,8 @@ func (a *app) explainCommand() *cobra.Command {
 			return a.printExplanation(x)
 		}),
 	}
+	a.completeRuns(cmd)
+	return cmd
 }
 
 // printExplanation prints what matters most first; the hints belong to it, and

@@ -57,6 +57,7 @@ type fake struct {
 	changed     view.Changed
 	explanation view.Explanation
 	asked       []string // what was asked, one line each
+	fakeRuns
 }
 
 func newFake(t *testing.T) *fake {
@@ -65,7 +66,7 @@ func newFake(t *testing.T) *fake {
 	if err != nil {
 		t.Fatal(err)
 	}
-	f := &fake{t: t, addr: listener.Addr().String(), details: map[string][]view.Detail{}, refuse: map[wire.Op]*wire.Error{}}
+	f := &fake{t: t, addr: listener.Addr().String(), details: map[string][]view.Detail{}, refuse: map[wire.Op]*wire.Error{}, fakeRuns: fakeRuns{shown: map[string][]view.RunDetail{}}}
 	var sessions sync.WaitGroup
 	sessions.Go(func() {
 		for {
@@ -171,6 +172,9 @@ func (f *fake) answer(m *wire.Message, s *wire.Submission) []byte {
 	case wire.OpTimeline:
 		return f.timeline(m)
 	}
+	if out := f.answerRun(op, m); out != nil {
+		return out
+	}
 	return wire.AppendError(nil, &wire.Error{Code: wire.CodeUnknownOp, Message: "unknown op " + string(op)})
 }
 
@@ -231,10 +235,13 @@ func (f *fake) detail(m *wire.Message) []byte {
 }
 
 func (f *fake) keyPage(m *wire.Message) []byte {
-	q, err := wire.ParseQuery(m)
+	q, seq, err := wire.ParseKeys(m)
 	f.check(err)
+	if seq > 0 {
+		f.note("state at %d", seq)
+	}
 	var page view.KeyPage
-	for _, k := range f.keys {
+	for _, k := range f.keysAt(seq) {
 		if len(q.Keys) == 0 && strings.HasPrefix(k.Key, q.Prefix) && k.Key > q.Cursor || slices.Contains(q.Keys, k.Key) {
 			page.Keys = append(page.Keys, k)
 		}
@@ -312,7 +319,11 @@ func (f *fake) log(m *wire.Message) []byte {
 func (f *fake) timeline(m *wire.Message) []byte {
 	q, err := wire.ParseTimeline(m)
 	f.check(err)
-	f.note("timeline from=%d task=%s after=%s until=%s", q.From, q.Task, stamp(q.After), stamp(q.Until))
+	if q.Run != "" {
+		f.note("timeline of %s from=%d", q.Run, q.From)
+	} else {
+		f.note("timeline from=%d task=%s after=%s until=%s", q.From, q.Task, stamp(q.After), stamp(q.Until))
+	}
 	page, err := (&events{list: f.events}).Timeline(context.Background(), q)
 	f.check(err)
 	return rows(f.t, wire.EventsHead(page), pointers[view.Event](page.Events)...)
@@ -331,7 +342,7 @@ type events struct{ list []view.Event }
 func (e *events) Timeline(_ context.Context, q view.EventQuery) (*view.EventPage, error) {
 	p := &view.EventPage{Next: q.From}
 	for _, event := range e.list {
-		if event.Seq < q.From || q.Task != "" && event.Task != q.Task {
+		if event.Seq < q.From || q.Task != "" && event.Task != q.Task || q.Run != "" && event.Run != q.Run {
 			continue
 		}
 		if len(p.Events) == 2 {

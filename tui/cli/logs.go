@@ -3,7 +3,6 @@ package cli
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"strings"
 
@@ -56,7 +55,7 @@ func (r *logReader) read(ctx context.Context, attempt int) error {
 	q := wire.LogQuery{Task: r.task, Attempt: attempt}
 	for {
 		chunk, err := r.client.Logs(ctx, q)
-		if r.follow && errors.Is(err, &wire.Error{Code: wire.CodeNotFound}) {
+		if r.follow && notFound(err) {
 			chunk, err = &wire.LogChunk{}, nil // nothing printed yet, if there is such a task
 		}
 		if err != nil {

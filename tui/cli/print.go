@@ -139,15 +139,15 @@ func (p palette) paint(s style, text string) string {
 // stateStyle is how states of tasks and executors look.
 func stateStyle(state string) style {
 	switch state {
-	case "dead", "offline":
+	case "dead", "offline", "failed":
 		return red
 	case "succeeded", "idle":
 		return green
-	case "retrying", "cancelled", "aborted", "draining":
+	case "retrying", "cancelled", "aborted", "draining", "needs_person":
 		return yellow
 	case "running", "assigned":
 		return cyan
-	case "skipped", "scheduled", "blocked":
+	case "skipped", "scheduled", "blocked", "waiting":
 		return dim
 	}
 	return plain
@@ -191,4 +191,12 @@ func span(d time.Duration) string {
 // stopped reports whether a person ended it, by ctrl+c.
 func stopped(ctx context.Context, err error) bool {
 	return err != nil && ctx.Err() != nil
+}
+
+// nearestOr is the word of a list that was meant, or the whole list.
+func nearestOr(word string, list []string) string {
+	if best := task.Nearest(word, list); best != "" {
+		return best
+	}
+	return strings.Join(list, ",")
 }

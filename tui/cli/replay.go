@@ -2,8 +2,8 @@ package cli
 
 import (
 	"context"
-	"errors"
 	"fmt"
+	"io"
 	"strconv"
 	"strings"
 	"time"
@@ -18,6 +18,7 @@ import (
 // replay is the flags of the command and what has been read so far.
 type replay struct {
 	app    *app
+	w      io.Writer // nil: standard output
 	from   string
 	to     string
 	follow bool
@@ -25,6 +26,7 @@ type replay struct {
 	last   int64  // seq to end with; 0: none
 	day    string // of the last line
 	sum    replaySum
+	times  segments
 }
 
 // replaySum is what the last line tells.
@@ -36,8 +38,9 @@ type replaySum struct {
 func (a *app) replayCommand() *cobra.Command {
 	r := &replay{app: a}
 	cmd := &cobra.Command{
-		Use: "replay [TASK]", Short: "all that happened, as the journal has it", Args: words(0, 1),
-		Long: "All that happened, or what happened to one task, a line each, oldest first.\n" +
+		Use: "replay [RUN|TASK]", Short: "all that happened, as the journal has it", Args: words(0, 1),
+		Long: "All that happened, or what happened to one run or task, a line each, oldest first; of a run also where\n" +
+			"the time of each attempt went: waiting in the queue, preparing, executing, cleaning up.\n" +
 			"With --data DIR it reads a data folder, a backup or a journal file; no controller is needed.",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := r.prepare(args); err != nil {
@@ -52,6 +55,7 @@ func (a *app) replayCommand() *cobra.Command {
 	cmd.Flags().StringVar(&r.from, "from", "", "begin at `WHEN`: RFC 3339, so long ago (10m), or a record's number")
 	cmd.Flags().StringVar(&r.to, "to", "", "end at `WHEN`, likewise")
 	cmd.Flags().BoolVarP(&r.follow, "follow", "f", false, "go on as things happen")
+	a.completeRuns(cmd)
 	return cmd
 }
 
@@ -70,7 +74,9 @@ func (r *replay) prepare(args []string) (err error) {
 		if err := task.CheckID(args[0]); err != nil {
 			return usage("apollo11 tasks", "replay: %w", err)
 		}
-		r.query.Task = args[0]
+		if r.query.Task = args[0]; looksLikeRun(args[0]) {
+			r.query.Task, r.query.Run = "", args[0]
+		}
 	}
 	return nil
 }
@@ -88,16 +94,39 @@ func parseWhen(text string, now time.Time) (seq int64, at time.Time, err error) 
 }
 
 func (r *replay) online(ctx context.Context, c *wire.Client, _ []string) error {
-	if r.query.Task != "" {
-		d, err := c.Task(ctx, r.query.Task)
-		switch {
-		case err == nil:
-			r.query.Task = d.ID
-		case !errors.Is(err, &wire.Error{Code: wire.CodeNotFound}): // forgotten ones are still in the journal
-			return fmt.Errorf("replay: %w", err)
-		}
+	if err := r.resolve(ctx, c); err != nil {
+		return fmt.Errorf("replay: %w", err)
 	}
 	return r.play(ctx, c)
+}
+
+// resolve makes a whole id of a prefix. What the controller knows no more may
+// still be in the journal.
+func (r *replay) resolve(ctx context.Context, c *wire.Client) error {
+	if r.query.Run != "" {
+		d, err := c.Run(ctx, r.query.Run, "")
+		if err == nil {
+			r.query.Run = d.ID
+		}
+		if !notFound(err) {
+			return err
+		}
+		if d, err := c.Task(ctx, r.query.Run); err == nil { // a person may call a task so
+			r.query.Run, r.query.Task = "", d.ID
+		}
+		return nil
+	}
+	if r.query.Task == "" {
+		return nil
+	}
+	d, err := c.Task(ctx, r.query.Task)
+	if err == nil {
+		r.query.Task = d.ID
+	}
+	if notFound(err) {
+		return nil
+	}
+	return err
 }
 
 func (r *replay) offline(ctx context.Context) error {
@@ -155,6 +184,9 @@ func (r *replay) print(events []view.Event) (over bool, err error) {
 			return true, nil
 		}
 		r.sum.count(e)
+		if r.query.Run != "" {
+			r.times.add(e)
+		}
 		if r.app.json {
 			err = r.app.object(e)
 		} else {
@@ -181,20 +213,27 @@ func (s *replaySum) count(e *view.Event) {
 	}
 }
 
+func (r *replay) out() io.Writer {
+	if r.w == nil {
+		return r.app.out
+	}
+	return r.w
+}
+
 // line prints one event; a line that begins with # says which day follows.
 func (r *replay) line(e *view.Event) error {
 	p := r.app.paint()
 	at := e.Time.In(r.app.Now().Location())
 	if day := at.Format("2006-01-02 -07:00"); day != r.day {
 		r.day = day
-		fmt.Fprintln(r.app.out, p.paint(dim, "# "+day))
+		fmt.Fprintln(r.out(), p.paint(dim, "# "+day))
 	}
 	text, tone := describe(e, r.app.Now().Location())
 	mark := " "
 	if tone == red {
 		mark = p.paint(red, "!")
 	}
-	_, err := fmt.Fprintf(r.app.out, "%s %s %8d  %s  %s  %s  %s\n", mark, p.paint(dim, at.Format("15:04:05.000")), e.Seq,
+	_, err := fmt.Fprintf(r.out(), "%s %s %8d  %s  %s  %s  %s\n", mark, p.paint(dim, at.Format("15:04:05.000")), e.Seq,
 		padded(e.Kind, 13), padded(e.Task, 12), padded(e.Exec, 16), p.paint(tone, clean(text)))
 	return err
 }
@@ -211,6 +250,9 @@ func padded(text string, width int) string {
 func (r *replay) summary() error {
 	if r.app.json {
 		return nil
+	}
+	if err := r.app.printSegments(&r.times); err != nil {
+		return err
 	}
 	s := r.sum
 	text := "# nothing happened"

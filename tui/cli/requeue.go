@@ -59,12 +59,47 @@ func (a *app) cancelCommand() *cobra.Command {
 		return c.Cancel(ctx, s, b.reason)
 	}
 	cmd := &cobra.Command{
-		Use: "cancel ID… | --all | --type TYPE --state STATES", Short: "end tasks that have not ended", Args: words(0, -1),
-		RunE: a.bulkRun(b),
+		Use: "cancel ID… | --all | --type TYPE --state STATES", Short: "end runs, or tasks, that have not ended", Args: words(0, -1),
+		Long: "End tasks that have not ended. The id of a run ends all of it; a task of a run is named RUN:UNIT.",
+	}
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		s, err := b.filter.selection(b.name, args, b.all, b.states)
+		if err != nil {
+			return err
+		}
+		return a.online(func(ctx context.Context, c *wire.Client, _ []string) error { return a.cancel(ctx, c, b, s) })(cmd, args)
 	}
 	b.flags(cmd)
 	b.reasonFlag(cmd)
+	a.completeRuns(cmd)
 	return cmd
+}
+
+// cancel ends the runs among the ids, and the tasks.
+func (a *app) cancel(ctx context.Context, c *wire.Client, b *bulk, s view.Selection) error {
+	var tasks []string
+	for _, id := range s.IDs {
+		if !looksLikeRun(id) {
+			tasks = append(tasks, id)
+			continue
+		}
+		run, err := c.CancelRun(ctx, id, b.reason)
+		switch {
+		case notFound(err):
+			tasks = append(tasks, id) // a person may call a task so
+		case err != nil:
+			return fmt.Errorf("cancel: %s: %w", id, err)
+		default:
+			if err := a.done(run, "cancelled %s: %s", run.ID, unitsText(run)); err != nil {
+				return err
+			}
+		}
+	}
+	if len(s.IDs) > 0 && len(tasks) == 0 {
+		return nil
+	}
+	s.IDs = tasks
+	return a.bulkAct(ctx, c, b, s)
 }
 
 func (a *app) dropCommand() *cobra.Command {
@@ -140,18 +175,28 @@ func (a *app) bulkAgreed(ctx context.Context, c *wire.Client, b *bulk, s view.Se
 		a.say("%s: %s", b.name, what)
 		return true, nil
 	}
+	err = a.agree(b.name, what, b.typed())
+	return err == nil, err
+}
+
+// agree has a person confirm what was shown; typed is the command that asks
+// nothing.
+func (a *app) agree(command, what, typed string) error {
 	if !a.Ask {
-		return false, usage(b.typed(), "%s: %s: not done without --yes, since nobody can be asked here", b.name, what)
+		return usage(typed, "%s: %s: not done without --yes, since nobody can be asked here", command, what)
 	}
-	fmt.Fprintf(a.Stderr, "%s %s? [y/N] ", b.name, clean(what))
+	if err := a.out.Flush(); err != nil {
+		return err
+	}
+	fmt.Fprintf(a.Stderr, "%s %s? [y/N] ", command, clean(what))
 	answer, err := bufio.NewReader(a.Stdin).ReadString('\n')
 	if answer = strings.ToLower(strings.TrimSpace(answer)); answer == "y" || answer == "yes" {
-		return true, nil
+		return nil
 	}
 	if err != nil {
 		fmt.Fprintln(a.Stderr) // the person's own newline is missing
 	}
-	return false, &ExitError{Code: Failed, Err: fmt.Errorf("%s: nothing changed", b.name)}
+	return &ExitError{Code: Failed, Err: fmt.Errorf("%s: nothing changed", command)}
 }
 
 // typed is the command as it can be typed to do it without a question.

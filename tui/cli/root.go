@@ -63,10 +63,14 @@ func New(env Env) *Program {
 // commands are those of this package, by the help's groups.
 func (a *app) commands() map[string][]*cobra.Command {
 	return map[string][]*cobra.Command{
-		groupWork: {a.submitCommand(), a.requeueCommand(), a.editCommand(), a.cancelCommand(), a.dropCommand()},
+		groupWork: {
+			a.submitCommand(), a.requeueCommand(), a.editCommand(), a.cancelCommand(), a.dropCommand(),
+			a.runCommand(), a.resumeCommand(), a.rerunCommand(), a.forkCommand(), a.rollbackCommand(), a.eventCommand(),
+		},
 		groupLook: {
 			a.statusCommand(), a.executorsCommand(), a.tasksCommand(), a.taskCommand(), a.explainCommand(), a.deadCommand(),
 			a.stateCommand(), a.lateCommand(), a.logsCommand(), a.replayCommand(),
+			a.missionsCommand(), a.runsCommand(), a.showCommand(), a.diffCommand(),
 		},
 		groupSteer: {a.pauseCommand(true), a.pauseCommand(false), a.drainCommand(), a.debugCommand()},
 	}

@@ -15,33 +15,40 @@ import (
 )
 
 func (a *app) stateCommand() *cobra.Command {
-	var prefix string
+	var prefix, at string
 	cmd := &cobra.Command{
-		Use: "state [KEY…]", Short: "the keys of the global state", Args: words(0, -1),
+		Use: "state [KEY…]", Short: "the keys of the global state, now or at a past moment", Args: words(0, -1),
+		Long: "The keys of the global state, as they are or, with --at, as a record of the journal left them. With\n" +
+			"--at and --data DIR it reads a data folder or a backup; no controller is needed.",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			for _, key := range args {
 				if err := task.CheckKey(key); err != nil {
 					return usage("apollo11 state", "state: %w", err)
 				}
 			}
+			if at != "" {
+				return a.stateAt(cmd.Context(), at, view.KeyQuery{Keys: args, Prefix: prefix})
+			}
 			return a.online(func(ctx context.Context, c *wire.Client, args []string) error {
-				return a.printKeys(ctx, c, args, prefix)
+				return a.printKeys(view.KeyQuery{Keys: args, Prefix: prefix}, func(q view.KeyQuery) (*view.KeyPage, error) { return c.Keys(ctx, q) })
 			})(cmd, args)
 		},
 	}
 	cmd.Flags().StringVar(&prefix, "prefix", "", "only keys that begin with `TEXT`")
-	cmd.AddCommand(a.repairCommand())
+	cmd.Flags().StringVar(&at, "at", "", "as it was at `WHEN`: a record's number, RFC 3339, or so long ago (10m)")
+	cmd.AddCommand(a.repairCommand(), a.stateDiffCommand(), a.restoreCommand())
 	return cmd
 }
 
-func (a *app) printKeys(ctx context.Context, c *wire.Client, keys []string, prefix string) error {
+// printKeys prints page after page.
+func (a *app) printKeys(q view.KeyQuery, read func(view.KeyQuery) (*view.KeyPage, error)) error {
 	t := a.table(
 		column{title: "KEY", least: 12}, column{title: "VALUE", least: 12}, column{title: "VERSION", right: true, drop: 3},
 		column{title: "RECORD", right: true, drop: 1}, column{title: "BY", least: 8, drop: 2}, column{title: "FAULT", least: 10, drop: 4},
 	)
-	missing := slices.Clone(keys)
-	for q := (view.KeyQuery{Keys: keys, Prefix: prefix}); ; {
-		page, err := c.Keys(ctx, q)
+	missing := slices.Clone(q.Keys)
+	for {
+		page, err := read(q)
 		if err != nil {
 			return fmt.Errorf("state: %w", err)
 		}

@@ -402,8 +402,13 @@ func (a *app) waitFor(ctx context.Context, c *wire.Client, ids []string) error {
 	return nil
 }
 
+// taskReader looks up tasks.
+type taskReader interface {
+	Task(ctx context.Context, id string) (*view.Detail, error)
+}
+
 // ended polls one task, ever more slowly, until it has ended.
-func (a *app) ended(ctx context.Context, c *wire.Client, id string) (*view.Detail, error) {
+func (a *app) ended(ctx context.Context, c taskReader, id string) (*view.Detail, error) {
 	for wait := 10 * time.Millisecond; ; wait = min(2*wait, time.Second) {
 		d, err := c.Task(ctx, id)
 		if err != nil {

@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	"github.com/spf13/cobra"
@@ -22,7 +21,7 @@ func (a *app) done(object any, format string, args ...any) error {
 
 // hinted gives a controller's refusal a better hint than its code alone has.
 func hinted(err error, code wire.Code, hint string) error {
-	if errors.Is(err, &wire.Error{Code: code}) {
+	if isCode(err, code) {
 		exit, _ := meaning(code)
 		return &ExitError{Code: exit, Err: err, Hint: hint}
 	}
