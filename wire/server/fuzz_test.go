@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"apollo11/engine"
+	"apollo11/engine/view"
 	"apollo11/wire"
 )
 
@@ -33,6 +34,9 @@ func FuzzSession(f *testing.F) {
 		f.Add(start, []byte("type=heartbeat\x00type=result\ntask_id=t1\nstatus=ok\x00type=query\x00type=offline"))
 		f.Add(start, []byte("type=control\nop=status\x00type=control\nop=submit\n0.type=a\npart=true\x00type=control\nop=submit\n1.type=b"))
 		f.Add(start, []byte("\x00\x00a=\\x\x00type=result\ntask_id=t1\na=\\x\x00type=progress\ntask_id=t1\nlog=x"))
+		f.Add(start, []byte("type=control\nop=upload\nfile=a.toml\ntext=name\\e\"a\"\npart=true\x00type=control\nop=upload\nfile=a.toml\ntext=\\n\x00type=control\nop=run\nfile=a.toml\np.x=1"))
+		f.Add(start, []byte("type=control\nop=show\nid=r\x00type=control\nop=restore\nat=7\x00type=control\nop=spec\nid=r\noffset=9\x00type=control\nop=state\nat=7"))
+		f.Add(start, []byte("type=types\nadd=a\nhash.a=1\x00type=progress\ntask_id=t1\nset.k=1\x00type=result\ntask_id=t1\nstatus=ok\nunit_hash=1"))
 		f.Add(start, []byte("type=control\nop=requeue\nall=true\x00type=control\nop=tasks\nstates=dead\x00type=types\nadd=a"))
 	}
 	f.Fuzz(func(t *testing.T, start int, input []byte) {
@@ -43,8 +47,8 @@ func FuzzSession(f *testing.F) {
 			frames = wire.AppendFrame(frames, text)
 			n++
 		}
-		e := &fakeEngine{debug: true}
-		s, err := Listen(Options{Listener: newPipes(), Engine: e})
+		e := &fakeEngine{debug: true, script: missionAnswers(&view.Run{ID: "r", Mission: "a"}, &view.RunDetail{Run: view.Run{ID: "r"}})}
+		s, err := Listen(Options{Listener: newPipes(), Engine: e, Past: &fakePast{}})
 		if err != nil {
 			t.Fatal(err)
 		}
