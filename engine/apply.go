@@ -47,6 +47,11 @@ func (r *submitted) apply(s *state) uint32 {
 		t = s.own(i)
 		t.notBefore, t.deadline = r.NotBefore, r.Deadline
 	}
+	if r.Kept {
+		t = s.own(i)
+		t.kept = true
+		s.pinContext(i, &pinned{Values: r.Context})
+	}
 	s.types[t.typ].refs++
 	s.push(&s.all, byNum, i)
 	if r.Key != "" {
@@ -78,12 +83,7 @@ func (r *dispatched) apply(s *state) uint32 {
 	s.tail++
 	t.order = s.tail
 	t.fresh, t.moved = len(r.ContextAt) > 0, false
-	s.replace(&t.context, nil)
-	if len(r.Context)+len(r.ContextAt) > 0 {
-		f := s.blank()
-		(&pinned{r.Context, r.ContextAt}).walk(f)
-		s.replace(&t.context, f.out)
-	}
+	s.pinContext(i, &pinned{r.Context, r.ContextAt})
 	e := s.execs[x]
 	s.push(&e.held, inQueue, i)
 	e.soft.bytes += len(s.texts.get(t.spec))
@@ -95,6 +95,18 @@ func (r *dispatched) apply(s *state) uint32 {
 		}
 	}
 	return i
+}
+
+// pinContext keeps the context of a dispatch.
+func (s *state) pinContext(i uint32, p *pinned) {
+	t := s.own(i)
+	if len(p.Values)+len(p.At) == 0 {
+		s.replace(&t.context, nil)
+		return
+	}
+	f := s.blank()
+	p.walk(f)
+	s.replace(&t.context, f.out)
 }
 
 func (r *running) apply(s *state) uint32 {
@@ -109,7 +121,7 @@ func (r *resulted) apply(s *state) uint32 {
 	s.enter(i, task.Succeeded)
 	t.applied, t.class = r.Version, task.NoClass
 	t.tries, t.crashes, t.stales = 0, 0, 0
-	s.putResult(i, &taskResult{Outputs: r.Outputs, Timing: r.Timing})
+	s.putResult(i, &taskResult{Outputs: r.Outputs, Timing: r.Timing, Unit: r.Unit})
 	s.execs[t.exec].done++
 	for _, v := range r.Set {
 		s.setKey(v.Name, v.Value, r.Task)
@@ -119,13 +131,28 @@ func (r *resulted) apply(s *state) uint32 {
 			s.delKey(key)
 		}
 	}
+	s.markUndone(i)
+	s.advance(i)
 	return i
+}
+
+// markUndone notes at the task whose effect a rollback took back that it did.
+func (s *state) markUndone(i uint32) {
+	r := s.runOfTask(i)
+	if r == nil || r.origin.Mode != modeRollback {
+		return
+	}
+	if parent := s.findRun(r.origin.Parent); parent != nil {
+		of := parent.flow.units[s.at(i).unit]
+		s.touch(of)
+		s.own(of).undone = true
+	}
 }
 
 func (r *failed) apply(s *state) uint32 {
 	i := s.mustHold(r.Task, r.Version)
 	t := s.at(i)
-	if r.Next != task.Retrying && r.Next != task.Queued && r.Next != task.Dead {
+	if r.Next != task.Retrying && r.Next != task.Queued && r.Next != task.Dead && r.Next != task.Aborted {
 		panic(brokenRule(fmt.Sprintf("task %s fails into %s", r.Task, r.Next)))
 	}
 	s.remember(i, pastAttempt{
@@ -192,31 +219,9 @@ func (r *ended) apply(s *state) uint32 {
 	return i
 }
 
-// forgettable are the terminal states whose tasks leave memory by themselves;
-// a dead letter waits for a person.
-var forgettable = []task.State{task.Succeeded, task.Cancelled, task.Aborted, task.Skipped}
-
-// oldestFinished is the task that ended first of those that may be forgotten.
-func (s *state) oldestFinished() (oldest uint32) {
-	for _, state := range forgettable {
-		if i := s.states[state].oldest; i != 0 && (oldest == 0 || s.at(i).stamp < s.at(oldest).stamp) {
-			oldest = i
-		}
-	}
-	return oldest
-}
-
-// finishedCount is how many tasks may be forgotten.
-func (s *state) finishedCount() (n int) {
-	for _, state := range forgettable {
-		n += s.states[state].len
-	}
-	return n
-}
-
 func (r *forgotten) apply(s *state) uint32 {
 	for range r.Count {
-		i := s.oldestFinished()
+		i := s.done.oldest
 		if i == 0 {
 			panic(brokenRule("nothing left to forget"))
 		}

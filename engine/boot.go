@@ -19,6 +19,8 @@ func (m *machine) boot() {
 			m.arm(i)
 		}
 	}
+	m.bootRuns()
+	m.bootStats()
 	for x, e := range m.execs {
 		if e != nil && !e.offline {
 			m.silence(uint32(x), "not back since the controller's restart", m.lostAfter(e))

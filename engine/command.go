@@ -94,6 +94,9 @@ type Disconnected struct{ Exec, Reason string }
 type Submit struct {
 	Specs []task.Spec
 	Check bool // only check: queue nothing
+
+	atContext bool        // pin context instead of the state as it is
+	context   task.Values //
 }
 
 // Requeue gives dead, cancelled or aborted tasks a new life. Answered *view.Changed.

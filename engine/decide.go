@@ -2,6 +2,7 @@ package engine
 
 import (
 	"fmt"
+	"hash/maphash"
 	"log/slog"
 	"math/rand/v2"
 	"time"
@@ -22,13 +23,16 @@ type machine struct {
 	wallQ deadlines // schedules, retries, expiries: wall nanoseconds
 	monoQ deadlines // beats, holds, attempts: monotonic nanoseconds
 
-	groups map[string]*group
-	jobs   []*job // bulk commands being worked off
-	floor  int64  // monotonic: nobody counts as silent from before it
+	groups   map[string]*group
+	missions map[string]knownMission // by name
+	hashes   map[string]string       // soft: type: hash of the unit that an executor said last
+	prints   prints                  // soft
+	jobs     []*job                  // bulk commands being worked off
+	floor    int64                   // monotonic: nobody counts as silent from before it
 	mood
 	tally
 
-	again struct { // records that every task has, used again: apply keeps none
+	reused struct { // records that every task has, used again: apply keeps none
 		dispatched dispatched
 		resulted   resulted
 	}
@@ -88,7 +92,7 @@ func (m *machine) room() bool {
 }
 
 func newMachine(s *state, set Settings, log *slog.Logger) *machine {
-	m := &machine{state: s, set: set, log: log, groups: map[string]*group{}}
+	m := &machine{state: s, set: set, log: log, groups: map[string]*group{}, missions: map[string]knownMission{}, hashes: map[string]string{}, prints: prints{seed: maphash.MakeSeed()}}
 	m.rand = rand.New(rand.NewPCG(set.Seed, 11))
 	place := func(who due) *uint32 {
 		switch who.kind {
@@ -213,6 +217,37 @@ func (m *machine) operate(a Ask) {
 		key, err := m.repair(c)
 		m.answer(a, key, err)
 	default:
+		m.operateRuns(a)
+	}
+}
+
+// operateRuns takes an operator's command about missions.
+func (m *machine) operateRuns(a Ask) {
+	switch c := a.Command.(type) {
+	case SetMissions:
+		m.answer(a, Done{}, m.setMissions(c))
+	case StartRun:
+		run, err := m.startRun(c)
+		m.answer(a, run, err)
+	case Resume:
+		run, err := m.resume(c)
+		m.answer(a, run, err)
+	case Rerun:
+		again, err := m.rerun(c)
+		m.answer(a, again, err)
+	case Fork:
+		run, err := m.fork(c)
+		m.answer(a, run, err)
+	case CancelRun:
+		run, err := m.cancelRun(c)
+		m.answer(a, run, err)
+	case Rollback:
+		undone, err := m.rollback(c)
+		m.answer(a, undone, err)
+	case Restore:
+		restored, err := m.restore(c)
+		m.answer(a, restored, err)
+	default:
 		m.read(a)
 	}
 }
@@ -239,6 +274,17 @@ func (m *machine) read(a Ask) {
 		m.answer(a, m.keyPage(c.Query), nil)
 	case GetLate:
 		m.answer(a, m.late(c.Limit), nil)
+	case GetRuns:
+		page, err := m.runPage(c.Query)
+		m.answer(a, page, err)
+	case GetRun:
+		detail, err := m.runDetail(c)
+		m.answer(a, detail, err)
+	case GetSpec:
+		text, err := m.specText(c)
+		m.answer(a, text, err)
+	case GetStats:
+		m.answer(a, m.stats(), nil)
 	default:
 		m.answer(a, nil, fmt.Errorf("%w: no such command %T", ErrInvalid, c))
 	}
@@ -250,6 +296,7 @@ func (m *machine) settle() {
 	m.armFeed()
 	m.expire()
 	m.work()
+	m.proceed()
 	m.retire()
 	m.dispatch()
 }

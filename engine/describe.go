@@ -29,7 +29,9 @@ func Describe(seq uint64, entry string) (view.Event, error) {
 		f.str(name, &value)
 		switch name {
 		case "task":
-			event.Task = value
+			event.Task, event.Run = value, runOf(value)
+		case "run":
+			event.Run = value
 		case "exec":
 			event.Exec = value
 		default:

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"bytes"
 	"fmt"
 	"strconv"
 	"strings"
@@ -36,6 +37,8 @@ type typeSoft struct {
 	offering int           // connected executors that offer it
 	mean     time.Duration // of recent attempts; 0: nothing known
 	known    bool
+
+	durations *durations // of successes; nil: none is known
 }
 
 const (
@@ -294,12 +297,12 @@ func (m *machine) give(t *workType, e *executor) {
 	if timeout == 0 && t.unit != nil {
 		timeout = t.unit.Timeout
 	}
-	r := &m.again.dispatched
+	r := &m.reused.dispatched
 	*r = dispatched{
 		Task: string(spec.id), Exec: e.id, Version: task.MakeVersion(m.epoch, s.sent+1), Attempt: int(s.attempt) + 1,
-		StateVersion: m.stateVersion, InputHash: task.HashText(spec.inputs),
+		StateVersion: m.stateVersion, InputHash: inputHash(spec.inputs, inputs),
 	}
-	r.Context, r.ContextAt = m.pin(t.unit)
+	r.Context, r.ContextAt = m.contextFor(i, t.unit)
 	if n := r.Context.Size(); n > task.MaxBytes {
 		m.emit(&ended{Task: r.Task, State: task.Dead, Class: task.TooLarge, Error: fmt.Sprintf(
 			"the context keys that its unit wants hold %d bytes, at most %d: keep a path in the state instead", n, task.MaxBytes)})
@@ -321,10 +324,35 @@ func (m *machine) give(t *workType, e *executor) {
 	if e.held.len == 1 {
 		e.soft.answered = m.now.mono
 	}
-	m.order(e, Assign{task.Assignment{
+	a := task.Assignment{
 		Task: r.Task, Type: t.name, Version: r.Version, Attempt: r.Attempt, Timeout: timeout,
 		StateVersion: r.StateVersion, Inputs: inputs, Context: r.Context,
-	}})
+	}
+	m.addRun(i, &a)
+	m.order(e, Assign{a})
+}
+
+// addRun fills in what an executor is told of the task's run.
+func (m *machine) addRun(i uint32, a *task.Assignment) {
+	r := m.runOfTask(i)
+	if r == nil {
+		return
+	}
+	a.Run, a.Sample = r.id, r.origin.Sample
+	if r.origin.Mode == modeRollback {
+		a.Undo = true
+		if of := m.inParent(r, m.at(i)); of != 0 {
+			a.Outputs = m.resultOf(of).Outputs
+		}
+	}
+}
+
+// inputHash is the hash of a set and its text: a file counts by its content.
+func inputHash(text []byte, inputs task.Values) string {
+	if bytes.Contains(text, []byte("share:")) {
+		return inputs.ContentHash()
+	}
+	return task.HashText(text)
 }
 
 // pin reads the context keys that a unit wants to see.

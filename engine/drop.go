@@ -40,6 +40,7 @@ func (s *state) discard(i uint32, from int64) {
 	if t.named {
 		s.bury(i, from)
 	}
+	s.staying(i)
 	s.pull(&s.states[t.state], byState, i)
 	s.pull(&s.all, byNum, i)
 	s.release(t.exec)
@@ -50,6 +51,9 @@ func (s *state) discard(i uint32, from int64) {
 type dropping struct{ by, reason string }
 
 func (d *dropping) do(m *machine, i uint32) error {
+	if err := m.ofRun(i); err != nil {
+		return err
+	}
 	if t := m.at(i); !droppable(t.state) {
 		return fmt.Errorf("is %s: only dead, cancelled and aborted tasks are dropped", t.state)
 	}

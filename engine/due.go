@@ -124,6 +124,7 @@ const never = math.MaxInt64
 // retire forgets what memory need not keep: finished tasks, remembered names,
 // executors long gone.
 func (m *machine) retire() {
+	m.retireRuns()
 	if n := m.overdueTasks(); n > 0 {
 		m.emit(&forgotten{Count: n})
 	}
@@ -140,18 +141,32 @@ func (m *machine) retire() {
 
 // overdueTasks is how many finished tasks are over the count, or too old.
 func (m *machine) overdueTasks() int {
-	n := m.finishedCount() - m.set.RetainTasks
-	if n > 0 {
-		return min(n, maxBulk)
+	if n := m.done.len + m.retired - m.set.RetainTasks; n > 0 {
+		return min(n, maxBulk, m.done.len)
 	}
-	n = 0
-	for _, state := range forgettable {
-		i := m.states[state].oldest
-		for ; i != 0 && n < maxBulk && m.at(i).finished < m.now.wall-int64(m.set.RetainAge); n++ {
-			i = m.at(i).list[byState].newer
-		}
+	n := 0
+	for i := m.done.oldest; i != 0 && n < maxBulk && m.at(i).finished < m.now.wall-int64(m.set.RetainAge); n++ {
+		i = m.at(i).list[inQueue].newer
 	}
 	return n
+}
+
+// retireRuns forgets a run that ended long ago, or before the oldest of too many
+// finished tasks.
+func (m *machine) retireRuns() {
+	for _, x := range m.finished {
+		r := m.runs[x]
+		if r.refs > 0 {
+			continue
+		}
+		old := r.times.finished < m.now.wall-int64(m.set.RetainAge)
+		many := m.done.len+m.retired > m.set.RetainTasks && (m.done.len == 0 || r.times.finished <= m.at(m.done.oldest).finished)
+		if old || many {
+			m.emit(&runForgotten{Run: r.id})
+			m.more = true
+		}
+		return
+	}
 }
 
 // retireExecs forgets an executor that went offline long ago.

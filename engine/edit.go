@@ -70,6 +70,9 @@ func (m *machine) edit(c Edit) (*view.Detail, error) {
 		return nil, err
 	}
 	t, id := m.at(i), m.id(i)
+	if err := m.ofRun(i); err != nil {
+		return nil, fmt.Errorf("%w: task %s %w", ErrInvalid, id, err)
+	}
 	if !editable(t.state) {
 		return nil, fmt.Errorf("%w: task %s %s", ErrInvalid, id, notEditable(t.state))
 	}

@@ -49,7 +49,7 @@ func (x *explainer) dead() {
 
 // notRepeated is why a failure was the last one.
 func (x *explainer) notRepeated(class task.Class) string {
-	retries, once := x.m.retries(x.i), !x.m.idempotent(x.t.typ)
+	retries, once := x.m.retries(x.i), !x.m.idempotent(x.i)
 	switch {
 	case once && class != task.PrepareFailed && (class.UsesRetry() || class == task.ExecutorLost || class == task.StaleContext):
 		return "its unit is idempotent = false, by its own word or by retries = 0: what may have begun is never repeated by itself"

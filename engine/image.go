@@ -154,6 +154,7 @@ func (s *state) smallLines(g *imaging) {
 			g.line("exec", (&execLine{e}).walk)
 		}
 	}
+	s.runLines(g)
 }
 
 // hash is the whole state's hash, for comparing two ways to the same state.
@@ -179,6 +180,7 @@ func (l *counterLine) walk(f *fields) {
 	f.u64("config_version", &l.configVersion)
 	f.str("config_hash", &l.configHash)
 	f.u64("lates", &l.lates)
+	f.u64("runs", &l.runNums)
 	f.flag("paused", &l.paused)
 }
 
@@ -236,6 +238,7 @@ type taskLine struct {
 	slot
 	course
 	id, key, typ, exec string
+	runID              string
 	retries            int // plus one
 	timeout            time.Duration
 	inputs             task.Values
@@ -252,6 +255,9 @@ func (s *state) taskLine(i uint32) taskLine {
 	}
 	if t.exec != 0 {
 		l.exec = s.execs[t.exec].id
+	}
+	if r := s.runs[t.run]; r != nil {
+		l.runID = r.id
 	}
 	return l
 }
@@ -279,6 +285,10 @@ func (l *taskLine) walk(f *fields) {
 	f.moment("due", &l.due)
 	f.moment("entered", &l.entered)
 	f.str("exec", &l.exec)
+	f.str("run", &l.runID)
+	f.flag("varies", &l.varies)
+	f.flag("kept", &l.kept)
+	f.flag("undone", &l.undone)
 	l.walkAttempts(f)
 }
 

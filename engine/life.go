@@ -129,8 +129,8 @@ func (m *machine) lose(x uint32, why string, planned bool) {
 	held, ran := m.heldBy(x), m.presumed(x)
 	m.emit(&wentOffline{Exec: e.id, Reason: why})
 	if planned { // counts nothing; but what must not begin twice may have begun
-		once := slices.DeleteFunc(slices.Clone(held), func(i uint32) bool { return m.idempotent(m.at(i).typ) })
-		held = slices.DeleteFunc(held, func(i uint32) bool { return !m.idempotent(m.at(i).typ) })
+		once := slices.DeleteFunc(slices.Clone(held), func(i uint32) bool { return m.idempotent(i) })
+		held = slices.DeleteFunc(held, func(i uint32) bool { return !m.idempotent(i) })
 		m.giveBack(held, func(i uint32, head bool) { m.handBack(i, "executor left", head) })
 		m.loseAll(once, ran, why)
 	} else {

@@ -40,6 +40,8 @@ var newImageLine = map[string]func() imageLine{
 	"exec":      func() imageLine { return &execLine{new(executor)} },
 	"name":      func() imageLine { return new(tomb) },
 	"late":      func() imageLine { return new(ledgerLine) },
+	"spec":      func() imageLine { return new(specLine) },
+	"run":       func() imageLine { return &runLine{run: new(run)} },
 	"task":      func() imageLine { return new(taskLine) },
 	partContext: func() imageLine { return &contextPart{} },
 	partResult:  func() imageLine { return &resultPart{} },
@@ -154,6 +156,9 @@ func (l *taskLine) load(s *loading) error {
 	if l.key != "" {
 		s.names.name(nameKey{s.types[t.typ].name, l.key}, l.id)
 	}
+	if err := s.joinRun(l, i); err != nil {
+		return fmt.Errorf("task %s: %w", l.id, err)
+	}
 	return nil
 }
 
@@ -263,12 +268,15 @@ func (s *state) linkAll() error {
 		return twice
 	}
 	twice := inOrder(func(t *slot) int64 { return int64(t.num) }, func(i uint32) { s.push(&s.all, byNum, i) })
-	twice = inOrder(func(t *slot) int64 { return int64(t.stamp) }, func(i uint32) { s.push(&s.states[s.slots.at(i).state], byState, i) }) || twice
+	twice = inOrder(func(t *slot) int64 { return int64(t.stamp) }, func(i uint32) {
+		s.push(&s.states[s.slots.at(i).state], byState, i)
+		s.retiring(i)
+	}) || twice
 	if twice {
 		return errSharedPlace
 	}
 	inOrder(func(t *slot) int64 { return t.order }, s.linkQueue)
-	return nil
+	return s.linkRuns()
 }
 
 func (s *state) linkQueue(i uint32) {

@@ -78,6 +78,9 @@ type requeueing struct{ by string }
 
 func (d *requeueing) do(m *machine, i uint32) error {
 	t := m.at(i)
+	if err := m.ofRun(i); err != nil {
+		return err
+	}
 	if !t.state.May(task.Queued) || !t.state.Terminal() {
 		return fmt.Errorf("is %s: only dead, cancelled and aborted tasks are requeued", t.state)
 	}

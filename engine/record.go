@@ -24,33 +24,44 @@ type record interface {
 
 // newRecord makes an empty record of a kind.
 var newRecord = map[string]func() record{
-	"start":         func() record { return new(started) },
-	"seal":          func() record { return new(sealed) },
-	"clock.back":    func() record { return new(clockBack) },
-	"config":        func() record { return new(configured) },
-	"image":         func() record { return new(imaged) },
-	"task.submit":   func() record { return new(submitted) },
-	"task.start":    func() record { return new(dispatched) },
-	"task.running":  func() record { return new(running) },
-	"task.result":   func() record { return new(resulted) },
-	"task.fail":     func() record { return new(failed) },
-	"task.back":     func() record { return new(handedBack) },
-	"task.queue":    func() record { return new(enqueued) },
-	"task.end":      func() record { return new(ended) },
-	"task.edit":     func() record { return new(edited) },
-	"task.drop":     func() record { return new(dropped) },
-	"task.forget":   func() record { return new(forgotten) },
-	"key.forget":    func() record { return new(keysForgotten) },
-	"exec.register": func() record { return new(registered) },
-	"exec.types":    func() record { return new(offered) },
-	"exec.late":     func() record { return new(beatMissed) },
-	"exec.offline":  func() record { return new(wentOffline) },
-	"exec.drain":    func() record { return new(draining) },
-	"exec.forget":   func() record { return new(executorForgotten) },
-	"unit":          func() record { return new(unitDeclared) },
-	"pause":         func() record { return new(paused) },
-	"state.repair":  func() record { return new(repaired) },
-	"late":          func() record { return new(lateResult) },
+	"start":            func() record { return new(started) },
+	"seal":             func() record { return new(sealed) },
+	"clock.back":       func() record { return new(clockBack) },
+	"config":           func() record { return new(configured) },
+	"image":            func() record { return new(imaged) },
+	"task.submit":      func() record { return new(submitted) },
+	"task.start":       func() record { return new(dispatched) },
+	"task.running":     func() record { return new(running) },
+	"task.result":      func() record { return new(resulted) },
+	"task.fail":        func() record { return new(failed) },
+	"task.back":        func() record { return new(handedBack) },
+	"task.queue":       func() record { return new(enqueued) },
+	"task.end":         func() record { return new(ended) },
+	"task.edit":        func() record { return new(edited) },
+	"task.drop":        func() record { return new(dropped) },
+	"task.forget":      func() record { return new(forgotten) },
+	"key.forget":       func() record { return new(keysForgotten) },
+	"exec.register":    func() record { return new(registered) },
+	"exec.types":       func() record { return new(offered) },
+	"exec.late":        func() record { return new(beatMissed) },
+	"exec.offline":     func() record { return new(wentOffline) },
+	"exec.drain":       func() record { return new(draining) },
+	"exec.forget":      func() record { return new(executorForgotten) },
+	"unit":             func() record { return new(unitDeclared) },
+	"pause":            func() record { return new(paused) },
+	"state.repair":     func() record { return new(repaired) },
+	"late":             func() record { return new(lateResult) },
+	"mission.spec":     func() record { return new(specStored) },
+	"run.start":        func() record { return new(runStarted) },
+	"run.go":           func() record { return new(runWent) },
+	"run.stop":         func() record { return new(runStopped) },
+	"run.cancel":       func() record { return new(runCancelledBy) },
+	"run.end":          func() record { return new(runEnded) },
+	"run.forget":       func() record { return new(runForgotten) },
+	"task.ready":       func() record { return new(becameReady) },
+	"task.skip":        func() record { return new(skipped) },
+	"state.restore":    func() record { return new(restored) },
+	"nondeterministic": func() record { return new(varied) },
 }
 
 // Kinds is the name of every kind of record, in order.
@@ -146,8 +157,10 @@ type submitted struct {
 	Retries   int // plus one; 0: the unit's
 	Timeout   time.Duration
 	Inputs    task.Values
-	Filled    string // comma list of those that the contract's defaults gave
-	Named     bool   // somebody chose the id or a key: it is remembered after the end
+	Filled    string      // comma list of those that the contract's defaults gave
+	Kept      bool        // its context is not the state as it is, but this
+	Context   task.Values //
+	Named     bool        // somebody chose the id or a key: it is remembered after the end
 }
 
 func (*submitted) kind() string { return "task.submit" }
@@ -163,6 +176,8 @@ func (r *submitted) walk(f *fields) {
 	f.values("in", &r.Inputs)
 	f.str("filled", &r.Filled)
 	f.flag("named", &r.Named)
+	f.flag("kept", &r.Kept)
+	f.values("ctx", &r.Context)
 }
 
 // dispatched is a task given to an executor: document 004's start.
@@ -212,6 +227,7 @@ type resulted struct {
 	Set          task.Values // resolved
 	Del          string      // comma list of keys
 	StateVersion uint64      // after it
+	Unit         string      // hash of what ran
 }
 
 func (*resulted) kind() string { return "task.result" }
@@ -225,6 +241,7 @@ func (r *resulted) walk(f *fields) {
 	f.values("set", &r.Set)
 	f.str("del", &r.Del)
 	f.u64("sv", &r.StateVersion)
+	f.str("unit", &r.Unit)
 }
 
 func walkTiming(f *fields, t *task.Timing) {
@@ -244,7 +261,7 @@ type failed struct {
 	Exit    int
 	Signal  string
 	Outputs task.Values // only those of a result that was refused
-	Next    task.State  // retrying, queued or dead
+	Next    task.State  // retrying, queued, dead, or aborted: its run stopped
 	Due     int64       // of retrying
 	Head    bool        // of queued
 	Told    bool        // the executor's own result, not the controller's verdict

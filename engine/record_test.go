@@ -32,6 +32,12 @@ func fill(t testing.TB, v reflect.Value, name string) {
 	case task.State:
 		v.Set(reflect.ValueOf(task.Retrying))
 		return
+	case runState:
+		v.Set(reflect.ValueOf(runFailed))
+		return
+	case runMode:
+		v.Set(reflect.ValueOf(modeFork))
+		return
 	case task.Class:
 		v.Set(reflect.ValueOf(task.Timeout))
 		return

@@ -23,11 +23,18 @@ type execSoft struct {
 	absence
 	fences
 	burden
+	place
 	subscribed bool // to changes of the state
 	progress   progressNote
 	losses     int // times it was lost since the start
 	groupPlace
 	heap [dueKinds]uint32
+}
+
+// place is where an executor is: what it sees, and what its host has.
+type place struct {
+	share    string         // file tree; empty: none
+	capacity task.Resources // of the host, shared by all executors there
 }
 
 // burden is what an executor's tasks weigh.
@@ -161,9 +168,23 @@ func (m *machine) admit(link Link, c Register) (x uint32, same bool) {
 	e := m.execs[x]
 	e.soft.link, e.soft.ready, e.soft.linked, e.soft.why, e.soft.busy = link, false, m.now.mono, "", 0
 	e.soft.answered, e.soft.mark, e.soft.late = m.now.mono, m.tail, false
+	e.soft.place = place{cutText(c.Share, maxShare), c.Capacity}
+	m.noteHashes(c.Hashes)
 	m.dropHold(x)
 	m.subscribe(e, c.Subscribe && c.Proto > 1)
 	return x, same
+}
+
+// maxShare bounds the name of a share.
+const maxShare = 128
+
+// noteHashes keeps what executors say their units are made of.
+func (m *machine) noteHashes(hashes task.Values) {
+	for _, v := range hashes {
+		if _, known := m.hashes[v.Name]; known || len(m.hashes) < manyTypes {
+			m.hashes[v.Name] = cutText(v.Value, maxUnitHash)
+		}
+	}
 }
 
 // presentOffers is what a registering executor is recorded with before its
@@ -277,7 +298,7 @@ func (m *machine) heldBy(x uint32) []uint32 {
 // that ran counts a crash; what must not begin twice is never said not to have.
 func (m *machine) loseAll(held []uint32, ran uint32, why string) {
 	m.giveBack(held, func(i uint32, head bool) {
-		if i != ran && m.at(i).state != task.Running && m.idempotent(m.at(i).typ) {
+		if i != ran && m.at(i).state != task.Running && m.idempotent(i) {
 			m.handBack(i, why, head)
 			return
 		}
@@ -399,6 +420,7 @@ func (m *machine) changeTypes(link Link, c Types) (Registered, error) {
 	if err := checkOffer(c.Add, c.Units); err != nil {
 		return Registered{}, err
 	}
+	m.noteHashes(c.Hashes)
 	// Contracts first, while the executor still counts as one that offers the type.
 	refused := map[string]string{}
 	for n := range c.Units {

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"apollo11/engine/mission"
 	"apollo11/engine/task"
 )
 
@@ -73,15 +74,19 @@ func (m *machine) succeed(i uint32, o *task.Outcome) Applied {
 	if err != nil {
 		return m.reject(i, o, task.StateRejected, err)
 	}
+	if r := m.runOfTask(i); r != nil && r.origin.Sample > 0 {
+		set, del = nil, nil // a try on little data says nothing about the state
+	}
 	if n := entryBytes(outputs, set); n > maxEntryBytes {
 		return m.reject(i, o, task.OutputInvalid, fmt.Errorf("with what they make of the state, outputs take %d bytes in the journal, at most %d: hand over a path instead", n, maxEntryBytes))
 	}
 	t := m.at(i)
-	m.again.resulted = resulted{
+	m.reused.resulted = resulted{
 		Task: o.Task, Version: t.version, Exec: m.execs[t.exec].id, Outputs: outputs, OutputHash: outputs.Hash(),
-		Timing: o.Timing, Set: set, Del: strings.Join(del, ","), StateVersion: m.stateVersion + uint64(len(set)+len(del)),
+		Timing: o.Timing, Unit: cutText(o.UnitHash, maxUnitHash), Set: set, Del: strings.Join(del, ","), StateVersion: m.stateVersion + uint64(len(set)+len(del)),
 	}
-	m.emit(&m.again.resulted)
+	m.emit(&m.reused.resulted)
+	m.compare(i)
 	return Applied{StateVersion: m.stateVersion}
 }
 
@@ -116,16 +121,51 @@ func (m *machine) checkOutcome(i uint32, o *task.Outcome) (task.Values, task.Cla
 			return nil, task.OutputInvalid, fmt.Errorf("output %w", err)
 		}
 	}
-	if unit := m.types[m.at(i).typ].unit; unit != nil {
-		if outputs, err = unit.CheckOutputs(outputs); err != nil {
-			return nil, task.OutputInvalid, err
-		}
+	if outputs, err = m.checkContract(i, outputs); err != nil {
+		return nil, task.OutputInvalid, err
 	}
 	if key := m.staleKey(i); key != "" {
 		return nil, task.StaleContext, fmt.Errorf("context key %s changed while it ran", key)
 	}
 	return outputs, task.NoClass, nil
 }
+
+// checkContract holds outputs against the unit's contract, and against what the
+// mission expects of them.
+func (m *machine) checkContract(i uint32, outputs task.Values) (task.Values, error) {
+	r := m.runOfTask(i)
+	if r != nil && r.origin.Mode == modeRollback {
+		return nil, nil // an undo hands nothing on
+	}
+	var err error
+	if unit := m.types[m.at(i).typ].unit; unit != nil {
+		if outputs, err = unit.CheckOutputs(outputs); err != nil {
+			return nil, err
+		}
+	}
+	if r == nil || r.unit(m.at(i)).Expect == "" {
+		return outputs, nil
+	}
+	conds, err := m.conditions(r)
+	if err != nil {
+		return nil, err
+	}
+	expect := conds[m.at(i).unit].Expect
+	if expect == nil {
+		return outputs, nil
+	}
+	yes, err := expect.Eval(facts{m, r}, outputs)
+	if err != nil {
+		return nil, fmt.Errorf("expect: %w", err)
+	}
+	if !yes {
+		return nil, fmt.Errorf("expected %s%s", r.unit(m.at(i)).Expect, readText(expect.Values(facts{m, r}, outputs)))
+	}
+	return outputs, nil
+}
+
+// maxUnitHash bounds what an executor may call its unit.
+const maxUnitHash = 80
 
 // staleKey is a pinned key of a fresh unit that has changed since the dispatch.
 func (m *machine) staleKey(i uint32) string {
@@ -203,13 +243,19 @@ func keepable(outputs task.Values) task.Values {
 
 // follow fills in what a failure leads to: the table of error classes.
 func (m *machine) follow(i uint32, r *failed, f failure) {
-	t := m.at(i)
+	m.followTable(i, r, f)
+	if x := m.runOfTask(i); x != nil && x.flow.stopping && r.Next != task.Dead {
+		r.Next, r.Due, r.Head = task.Aborted, 0, false // nothing is begun under a run that stops
+	}
+}
+
+func (m *machine) followTable(i uint32, r *failed, f failure) {
 	r.Next = task.Dead
 	if r.Class != task.StaleContext {
 		r.Stales = 0 // only those in a row count
 	}
 	switch {
-	case r.Class == task.ExecutorLost && f.begun && !m.idempotent(t.typ):
+	case r.Class == task.ExecutorLost && f.begun && !m.idempotent(i):
 		// It may have had its effect: a person decides.
 	case r.Class == task.ExecutorLost:
 		if f.begun {
@@ -222,14 +268,14 @@ func (m *machine) follow(i uint32, r *failed, f failure) {
 		}
 		r.Next = task.Queued
 	case r.Class == task.StaleContext:
-		if r.Stales++; r.Stales < maxStales && m.idempotent(t.typ) {
+		if r.Stales++; r.Stales < maxStales && m.idempotent(i) {
 			r.Next = task.Queued
 		}
 	case r.Class.UsesRetry():
 		r.Tries++
-		if int(r.Tries) <= m.retries(i) && (m.idempotent(t.typ) || r.Class == task.PrepareFailed) {
+		if int(r.Tries) <= m.retries(i) && (m.idempotent(i) || r.Class == task.PrepareFailed) {
 			r.Next = task.Retrying
-			r.Due = m.now.wall + int64(m.retry(t.typ).Wait(int(r.Tries), m.rand.Float64()).Truncate(time.Microsecond))
+			r.Due = m.now.wall + int64(m.retryOf(i).Wait(int(r.Tries), m.rand.Float64()).Truncate(time.Microsecond))
 		}
 	}
 }
@@ -237,9 +283,25 @@ func (m *machine) follow(i uint32, r *failed, f failure) {
 // maxStales is how many results in a row may be refused for a changed context.
 const maxStales = 5
 
-func (m *machine) idempotent(typ uint32) bool {
-	u := m.types[typ].unit
+// idempotent reports whether a task may be repeated once it may have had its
+// effect. A mission that gives a unit no retries means that it may not.
+func (m *machine) idempotent(i uint32) bool {
+	t := m.at(i)
+	if r := m.runOfTask(i); r != nil && r.unit(t).Retries == 0 {
+		return false
+	}
+	u := m.types[t.typ].unit
 	return u == nil || u.Idempotent
+}
+
+// retryOf is how a task is repeated: the unit's way, with the mission's interval.
+func (m *machine) retryOf(i uint32) task.Retry {
+	t := m.at(i)
+	retry := m.retry(t.typ)
+	if r := m.runOfTask(i); r != nil && r.unit(t).RetryInterval != mission.Inherit {
+		retry.Interval = r.unit(t).RetryInterval
+	}
+	return retry
 }
 
 func (m *machine) retry(typ uint32) task.Retry {
@@ -332,6 +394,10 @@ func (m *machine) returned(link Link, c Returned) (Applied, error) {
 // handBack returns a task that was sent in vain; nothing is counted.
 func (m *machine) handBack(i uint32, reason string, head bool) {
 	t := m.at(i)
+	if r := m.runOfTask(i); r != nil && (r.flow.stopping || r.state.ended()) {
+		m.emit(&ended{Task: m.id(i), State: task.Aborted, Error: "its run stopped: " + r.why})
+		return
+	}
 	m.emit(&handedBack{
 		Task: m.id(i), Version: t.version, Exec: m.execs[t.exec].id, Reason: reason, Head: head, Attempt: int(t.attempt) - 1,
 	})

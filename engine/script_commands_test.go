@@ -130,8 +130,9 @@ func (s *script) register(w *words) (Command, *scriptLink) {
 	}
 	for _, h := range w.list("running") {
 		parts := strings.Split(h, ":")
-		held := Held{Task: parts[0], Version: mustVersion(s, parts[1])}
-		held.Phase = map[string]Phase{"queued": PhaseQueued, "running": PhaseRunning, "done": PhaseDone}[parts[2]]
+		last := len(parts) - 1 // the id may hold colons itself
+		held := Held{Task: strings.Join(parts[:last-1], ":"), Version: mustVersion(s, parts[last-1])}
+		held.Phase = map[string]Phase{"queued": PhaseQueued, "running": PhaseRunning, "done": PhaseDone}[parts[last]]
 		c.Running = append(c.Running, held)
 	}
 	old := s.links[id]
@@ -302,7 +303,7 @@ func (s *script) operatorCommand(word string, w *words) Command {
 		}
 		return GetState{Query: q}
 	}
-	return nil
+	return s.runCommand(word, w)
 }
 
 func (s *script) edit(w *words) Command {
@@ -432,7 +433,7 @@ func describeView(a Answer) (lines []string) {
 			add("  hint: %s", hint)
 		}
 	default:
-		add("%T", a)
+		return describeRuns(a)
 	}
 	return lines
 }

@@ -23,10 +23,11 @@ type state struct {
 	keys      map[string]*stateKey
 	held      map[string]uint32 // context keys of fresh units that are out: their slot
 	names     names
-	ledger    ledger
-	image     *imaging // an image being taken, else nil
-	dirty     []uint32 // soft: executors whose load changed, for dispatch to place anew
-	feed      feed     // soft
+	runTable
+	ledger ledger
+	image  *imaging // an image being taken, else nil
+	dirty  []uint32 // soft: executors whose load changed, for dispatch to place anew
+	feed   feed     // soft
 }
 
 // counters are the numbers of the state.
@@ -41,6 +42,7 @@ type counters struct {
 	configVersion uint64
 	configHash    string
 	lates         uint64
+	runNums       uint64 // runs started ever
 	paused        bool
 }
 
@@ -67,14 +69,15 @@ type stateKey struct {
 
 func newState() *state {
 	return &state{
-		table:  newTable(),
-		types:  []*workType{nil},
-		typeAt: map[string]uint32{},
-		execs:  []*executor{nil},
-		execAt: map[string]uint32{},
-		keys:   map[string]*stateKey{},
-		held:   map[string]uint32{},
-		names:  names{keys: map[nameKey]string{}, gone: map[string]*tomb{}},
+		table:    newTable(),
+		types:    []*workType{nil},
+		typeAt:   map[string]uint32{},
+		execs:    []*executor{nil},
+		execAt:   map[string]uint32{},
+		keys:     map[string]*stateKey{},
+		held:     map[string]uint32{},
+		runTable: newRunTable(),
+		names:    names{keys: map[nameKey]string{}, gone: map[string]*tomb{}},
 	}
 }
 
@@ -107,7 +110,7 @@ func (s *state) fold(e happened) (err error) {
 		}
 	}()
 	s.apply(e.wall, e.record)
-	s.dirty = s.dirty[:0] // nobody dispatches here
+	s.dirty, s.ripe, s.ended = s.dirty[:0], s.ripe[:0], s.ended[:0] // nobody goes on from here
 	if s.epoch == 0 {
 		panic(brokenRule("a journal begins with a start"))
 	}
@@ -181,12 +184,17 @@ func (s *state) enter(i uint32, next task.State) {
 	if !t.state.May(next) {
 		panic(brokenRule(fmt.Sprintf("task %s: %s to %s is not in the drawing", s.id(i), t.state, next)))
 	}
+	before := t.state
 	s.leave(i, next)
 	s.stamps++
 	t.stamp, t.entered, t.state = s.stamps, s.wall, next
 	s.push(&s.states[next], byState, i)
 	if next.Terminal() {
 		s.own(i).finished = s.wall
+		s.retiring(i)
+	}
+	if s.at(i).run != 0 {
+		s.unitMoved(i, before, next)
 	}
 }
 
@@ -195,6 +203,9 @@ func (s *state) leave(i uint32, next task.State) {
 	t := s.at(i)
 	if t.state != task.New {
 		s.pull(&s.states[t.state], byState, i)
+	}
+	if t.state.Terminal() {
+		s.staying(i)
 	}
 	switch {
 	case t.state == task.Queued:

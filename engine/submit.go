@@ -34,6 +34,7 @@ func (m *machine) submit(c Submit) ([]view.Submitted, error) {
 		return batch.answers, nil
 	}
 	for n := range batch.records {
+		batch.records[n].Kept, batch.records[n].Context = c.atContext, c.context
 		m.emit(&batch.records[n])
 	}
 	return batch.answers, nil
@@ -156,16 +157,16 @@ func (b *intake) work(id string) (hash string, state task.State, ok bool) {
 func (b *intake) newID() string {
 	for {
 		b.given++
-		id := shortID(b.m.nums + b.given)
+		id := shortID("t-", b.m.nums+b.given)
 		if _, _, taken := b.work(id); !taken {
 			return id
 		}
 	}
 }
 
-func shortID(n uint64) string {
+func shortID(prefix string, n uint64) string {
 	var text [2 + 13]byte
-	id := append(text[:0], "t-"...)
+	id := append(text[:0], prefix...)
 	for most := uint64(36 * 36 * 36); n < most && most > 1; most /= 36 { // at least four digits
 		id = append(id, '0')
 	}
@@ -212,6 +213,9 @@ func (m *machine) checkSpec(spec *task.Spec) (task.Values, error) {
 	note(task.CheckType(spec.Type))
 	if spec.ID != "" {
 		note(task.CheckID(spec.ID))
+		if runOf(spec.ID) != "" {
+			note(fmt.Errorf("id %s: names like r-…:… belong to the tasks of runs", spec.ID))
+		}
 	}
 	if spec.Key != "" {
 		note(task.CheckID(spec.Key))

@@ -35,6 +35,11 @@ type course struct {
 	class     task.Class // of the last failure
 	fresh     bool       // its unit is fresh: context keys are held while it is out
 	moved     bool       // one of them has changed since the dispatch
+	varies    bool       // its outputs are others than the same unit, inputs and context gave before
+	kept      bool       // its context is what an earlier task saw, not the state as it is
+	undone    bool       // a rollback took its effect back
+	run       uint32     // that it belongs to; 0: none
+	unit      uint32     // of that run's mission
 	long      bool       // soft: of a type that no task may wait behind
 }
 
@@ -89,6 +94,7 @@ type table struct {
 	scratch fields // for a text on its way into the arena
 	live    int
 	all     list
+	done    list // ended, of no run, and not dead: they are forgotten from the oldest on
 	states  [16]list
 }
 

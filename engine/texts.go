@@ -116,6 +116,8 @@ type taskResult struct {
 	Timing  task.Timing
 	Error   string // of an end without an attempt
 	By      string // who ended it
+	Reused  string // the task of the parent run whose result it is
+	Unit    string // hash of the unit that made it
 }
 
 func (r *taskResult) walk(f *fields) {
@@ -123,6 +125,8 @@ func (r *taskResult) walk(f *fields) {
 	walkTiming(f, &r.Timing)
 	f.str("error", &r.Error)
 	f.str("by", &r.By)
+	f.str("reused", &r.Reused)
+	f.str("unit", &r.Unit)
 }
 
 // putResult stores what a task ended with.

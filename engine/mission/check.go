@@ -11,6 +11,7 @@ import (
 // Contracts are what a mission is held against.
 type Contracts struct {
 	Units []task.Unit // by name
+	Loose []string    // types that executors offer without a contract: any input is taken, no output can be referred to
 	Keys  []Key       // the state keys that have a contract
 }
 
@@ -49,6 +50,7 @@ type checker struct {
 	names     []string
 	contracts map[string]*task.Unit
 	types     []string
+	loose     map[string]bool
 	keys      map[string]*Key
 	reads     [][]string // by unit: the state keys it reads
 	depends   dependencies
@@ -79,7 +81,10 @@ func newChecker(m *Mission, c Contracts) *checker {
 	k := &checker{
 		reader: &reader{file: m.source.file}, m: m, names: make([]string, len(m.Units)),
 		contracts: make(map[string]*task.Unit, len(c.Units)), keys: make(map[string]*Key, len(c.Keys)),
-		reads: make([][]string, len(m.Units)),
+		reads: make([][]string, len(m.Units)), loose: make(map[string]bool, len(c.Loose)),
+	}
+	for _, name := range c.Loose {
+		k.loose[name], k.types = true, append(k.types, name)
 	}
 	for i := range c.Units {
 		k.contracts[c.Units[i].Name] = &c.Units[i]
@@ -177,7 +182,7 @@ func (k *checker) unit(i int) {
 	k.upstream(i, "deps", u.Deps, nil)
 	k.upstream(i, "weak", u.Weak, u.Deps)
 	contract := k.contracts[u.Uses]
-	if contract == nil {
+	if contract == nil && !k.loose[u.Uses] {
 		k.at(i, "uses")("there is no unit %s%s", u.Uses, meant(u.Uses, k.types))
 	}
 	for _, v := range u.With {
@@ -378,6 +383,9 @@ func (k *checker) output(ref *reference) (task.Kind, error) {
 func (k *checker) known(i int, params task.Values) {
 	u := &k.m.Units[i]
 	contract := k.contracts[u.Uses]
+	if contract == nil {
+		return
+	}
 	for _, v := range u.inputs(contract) {
 		list, err := pieces(v.Value, k.m.isUnit)
 		open := slices.ContainsFunc(list, func(p piece) bool { return p.refers() && p.ref.scope != toParam })

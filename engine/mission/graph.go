@@ -15,6 +15,7 @@ type Graph struct {
 	children edges
 	order    []int32 // every unit after all that it waits for
 	level    []int32 // longest way from a unit that waits for none
+	optional []bool
 }
 
 // edges are the children of all units in one piece of memory, which the caches
@@ -45,6 +46,14 @@ func NewGraph(m *Mission) (*Graph, error) {
 	}
 	if ring := g.sort(); ring != nil {
 		return nil, &RingError{g.named(ring)}
+	}
+	g.optional = make([]bool, len(m.Units))
+	for i := range m.Units {
+		for _, w := range m.Units[i].Weak {
+			if p, ok := m.index[w]; ok {
+				g.optional[p] = len(g.Children(p)) == 0
+			}
+		}
 	}
 	return g, nil
 }
@@ -117,6 +126,16 @@ func (g *Graph) ring(left []int32) []int32 {
 		at = g.parents[at][next]
 	}
 }
+
+// Children are the units that wait for a unit. The list is the graph's own.
+func (g *Graph) Children(unit int) []int32 { return g.children.of(int32(unit)) }
+
+// Parents are the units that a unit waits for. The list is the graph's own.
+func (g *Graph) Parents(unit int) []int32 { return g.parents[unit] }
+
+// Optional reports whether the mission can do without a unit: others look for
+// its outputs, but none waits for it.
+func (g *Graph) Optional(unit int) bool { return g.optional[unit] }
 
 // Len is the number of units.
 func (g *Graph) Len() int { return len(g.parents) }

@@ -21,6 +21,14 @@ type Mission struct {
 	source source
 }
 
+// Find is the index of a unit, -1 if there is none of that name.
+func (m *Mission) Find(unit string) int {
+	if i, ok := m.index[unit]; ok {
+		return i
+	}
+	return -1
+}
+
 // Unit is one node: a task that is made of a unit's type, and what it waits for.
 type Unit struct {
 	Name          string

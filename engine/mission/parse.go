@@ -23,11 +23,24 @@ const (
 	longestText  = 8 << 10 // of a condition or a trigger's what
 )
 
+// longestSpec bounds a canonical text, which says in full what a file may leave out.
+const longestSpec = 4 << 20
+
+// ParseSpec reads a canonical text.
+func ParseSpec(text string) (*Mission, error) {
+	r := &reader{file: "spec.toml"}
+	return r.parse(text, longestSpec)
+}
+
 // Parse reads a mission file: TOML if its name ends in .toml, YAML for .yaml and
 // .yml. Every fault that is found is in the error, a Faults.
 func Parse(file string, text []byte) (*Mission, error) {
 	r := &reader{file: file}
-	root := r.open(string(text))
+	return r.parse(string(text), MaxFile)
+}
+
+func (r *reader) parse(text string, most int) (*Mission, error) {
+	root := r.open(text, most)
 	if root == nil {
 		return nil, r.faults
 	}
@@ -48,9 +61,9 @@ func sorted(faults Faults) Faults {
 	return faults
 }
 
-func (r *reader) open(text string) *node {
-	if len(text) > MaxFile {
-		r.fault(place{}, "%d bytes: a mission file has at most %d", len(text), MaxFile)
+func (r *reader) open(text string, most int) *node {
+	if len(text) > most {
+		r.fault(place{}, "%d bytes: a mission file has at most %d", len(text), most)
 		return nil
 	}
 	text = strings.TrimLeft(text, "\ufeff")

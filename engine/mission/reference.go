@@ -141,9 +141,13 @@ func (m *Mission) Inputs(u *Unit, contract *task.Unit, f Facts) (task.Values, er
 	return task.NewValues(list)
 }
 
-// inputs are those that the unit is given, references and all.
+// inputs are those that the unit is given, references and all; without a
+// contract nothing says that it takes what is only offered.
 func (u *Unit) inputs(contract *task.Unit) task.Values {
 	list := u.With
+	if contract == nil {
+		return list
+	}
 	for _, v := range u.Offer {
 		if rule(contract.In, v.Name) != nil {
 			list = append(list[:len(list):len(list)], v)

@@ -1,0 +1,39 @@
+package mission
+
+import (
+	"slices"
+
+	"apollo11/engine/task"
+)
+
+// WithDeps is the mission with the dependencies that its units' manifests give
+// those nodes which say nothing of any: as far as the mission has such units.
+func (m *Mission) WithDeps(c Contracts) *Mission {
+	var changed *Mission
+	for i := range m.Units {
+		u := &m.Units[i]
+		n := slices.IndexFunc(c.Units, func(t task.Unit) bool { return t.Name == u.Uses })
+		if u.Deps != nil || n < 0 || len(c.Units[n].Deps) == 0 {
+			continue
+		}
+		var deps []string
+		for _, d := range c.Units[n].Deps {
+			if at := m.Find(d); at >= 0 && at != i && !slices.Contains(u.Weak, d) {
+				deps = append(deps, d)
+			}
+		}
+		if len(deps) == 0 {
+			continue
+		}
+		if changed == nil {
+			copied := *m
+			copied.Units = slices.Clone(m.Units)
+			changed = &copied
+		}
+		changed.Units[i].Deps = deps
+	}
+	if changed == nil {
+		return m
+	}
+	return changed
+}
