@@ -111,8 +111,9 @@ func TestUnitsFolderChanges(t *testing.T) {
 		if !strings.Contains(s.log.String(), "v.toml:2") || !strings.Contains(s.log.String(), "stays as it was") {
 			t.Error(s.log.String())
 		}
+		time.Sleep(lookEvery / 3) // between two looks
 		s.unit("v", "execute = 'true'\nretries = 6")
-		time.Sleep(1500 * time.Millisecond)
+		time.Sleep(lookEvery)
 		s.unit("v", "execute = 'true'\nretries = 77") // while it was about to be read
 		if got := c.types(); !slices.Equal(got.Add, []string{"v"}) || got.Units[0].Retry.Retries != 77 {
 			t.Errorf("changed twice: %+v", got)

@@ -48,7 +48,7 @@ func newPeer(t testing.TB, manifest string, run func(context.Context, attempt) t
 			Share:    filepath.Join(units, "share"),
 			Work:     work,
 			Environ:  os.Environ(),
-			Defaults: unit.Defaults{Timeout: 20 * time.Second, Grace: 100 * time.Millisecond, Backoff: 1, Env: []string{"PATH"}},
+			Defaults: unit.Defaults{Timeout: 20 * time.Second, Grace: 20 * time.Second, Backoff: 1, Env: []string{"PATH"}},
 		})
 	}()
 	conn, err := listener.Accept()

@@ -68,11 +68,10 @@ func drawShare(file string) error {
 	if err := writeOnce(aside, id); err != nil {
 		return err
 	}
-	err := os.Link(aside, file)
-	if err != nil && !errors.Is(err, fs.ErrExist) {
-		return writeOnce(file, id)
+	if os.Link(aside, file) == nil {
+		return nil
 	}
-	return err
+	return writeOnce(file, id) // which fails too if another was faster
 }
 
 // writeOnce makes a file that all who see the folder may read.
