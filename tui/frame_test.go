@@ -169,7 +169,7 @@ func TestGolden(t *testing.T) {
 		}{
 			{"mission", []string{"1"}}, {"executors", []string{"2"}}, {"queue", []string{"3", "j", "space"}}, {"dead", []string{"4"}},
 			{"timeline", []string{"6"}}, {"state", []string{"7", "j"}}, {"log", []string{"8"}}, {"help", []string{"4", "?"}}, {"confirm", []string{"4", "*", "r"}},
-			{"detail", []string{"4", "enter"}}, {"runs", []string{"5", "j"}}, {"units", []string{"5", "j", "enter", "j", "j", "j"}},
+			{"detail", []string{"4", "enter"}}, {"runs", []string{"5", "j"}}, {"units", []string{"5", "j", "enter"}},
 			{"compare", []string{"5", "D"}}, {"start", []string{"5", "m", "j", "enter"}}, {"missions", []string{"5", "m", "j"}},
 		} {
 			r := newRig(t, world(), size[0], size[1])

@@ -130,7 +130,7 @@ var registry = []binding{
 	{keys: []string{"m"}, act: start, short: "start", long: "start a mission, after its parameters", on: []screenID{onMission, onMissions}, alters: true},
 	{keys: []string{"R"}, act: resume, short: "resume", long: "resume the run: what succeeded with unchanged inputs is not run again", on: []screenID{onMissions}, alters: true},
 	{keys: []string{"c"}, act: cancel, short: "cancel", long: "cancel the run and all its tasks", on: []screenID{onMissions}, alters: true},
-	{keys: []string{"D"}, act: compareRuns, short: "compare", long: "compare the two marked runs, or this one with the one that it goes on from", on: []screenID{onMissions}},
+	{keys: []string{"D"}, act: compareRuns, short: "compare", long: "compare the two marked runs, or this one with the one that it goes on from, or that goes on from it", on: []screenID{onMissions}},
 	{keys: []string{"space"}, act: markOne, short: "mark", long: "mark a row", on: []screenID{onQueue, onDead, onMissions}},
 	{keys: []string{"v"}, act: markRange, long: "mark from here to the next v", on: []screenID{onQueue, onDead}},
 	{keys: []string{"*"}, act: markAll, short: "all", long: "choose all that match the filter, loaded or not", on: []screenID{onQueue, onDead}},

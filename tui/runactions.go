@@ -46,7 +46,7 @@ func (s *shared) resumeRun(run *view.Run) tea.Cmd {
 }
 
 func (s *shared) cancelRun(run *view.Run) tea.Cmd {
-	if !run.Finished.IsZero() {
+	if !run.Finished.IsZero() && run.State != "needs_person" {
 		s.say("%s has ended: it is %s", run.ID, run.State)
 		return nil
 	}

@@ -19,7 +19,7 @@ type pairing struct {
 }
 
 // compare puts the two marked runs side by side; without marks, the one under
-// the cursor and the one that it goes on from.
+// the cursor and the one that it goes on from, or that goes on from it.
 func (x *runsScreen) compare(s *shared) {
 	ids := x.runs.list.marks()
 	run := x.runs.list.at()
@@ -34,8 +34,10 @@ func (x *runsScreen) compare(s *shared) {
 		return
 	case run != nil && run.Parent != "":
 		ids = []string{run.Parent, run.ID}
+	case run != nil && run.Child != "":
+		ids = []string{run.ID, run.Child}
 	default:
-		s.say("D compares two runs: space marks each; or go to one that goes on from another")
+		s.say("D compares two runs: space marks each; or go to one that was resumed")
 		return
 	}
 	x.pair = pairing{ids: [2]string(ids), from: x.level, list: newList(func(u *view.UnitDiff) string { return u.Unit })}
@@ -106,7 +108,7 @@ func (x *runsScreen) doPair(s *shared, in input) (tea.Cmd, bool) {
 		if at != nil {
 			return s.copy(at.Unit), true
 		}
-	case open:
+	case open, nextPane:
 		return nil, false
 	default:
 		s.say("not while two runs are side by side: esc goes back")

@@ -2,10 +2,12 @@ package tui
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	tea "github.com/charmbracelet/bubbletea"
 
+	"apollo11/engine/task"
 	"apollo11/engine/view"
 )
 
@@ -105,7 +107,7 @@ func (x *runsScreen) settled(id string) *view.RunDetail {
 	if x.know == nil || x.know.ID != id || x.know.Finished.IsZero() {
 		return nil
 	}
-	if row := x.runs.row(id); row == nil || row.Child != x.know.Child {
+	if row := x.runs.row(id); row == nil || row.Child != x.know.Child || row.State != x.know.State {
 		return nil
 	}
 	return x.know
@@ -182,7 +184,7 @@ func (x *runsScreen) take(s *shared, body any) {
 		x.read = s.clock()
 	}
 	if x.level == onUnits && a.know != nil && a.know.ID == x.opened {
-		x.units.set(a.know.Units)
+		x.setUnits(a.know.Units)
 	}
 }
 
@@ -211,7 +213,17 @@ func (x *runsScreen) open(id string) {
 	x.units.cursor = 0
 	x.units.set(nil)
 	if x.know != nil && x.know.ID == id {
-		x.units.set(x.know.Units)
+		x.setUnits(x.know.Units)
+	}
+}
+
+// setUnits takes the units in; the first time the cursor goes to what failed.
+func (x *runsScreen) setUnits(units []view.RunUnit) {
+	anew := len(x.units.rows) == 0
+	x.units.set(units)
+	if failed := slices.IndexFunc(units, func(u view.RunUnit) bool { return u.State == task.Dead.String() }); anew && failed >= 0 {
+		x.units.cursor = failed
+		x.units.see()
 	}
 }
 
@@ -261,6 +273,9 @@ func (x *runsScreen) doUnits(s *shared, in input) (tea.Cmd, bool) {
 			s.say("reading %s", x.opened)
 			return nil, true
 		}
+	case find, markOne:
+		s.say("esc goes back to the list of runs, where that works")
+		return nil, true
 	}
 	return s.actOnRun(run, in, x.opened)
 }

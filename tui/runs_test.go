@@ -17,8 +17,8 @@ func TestRunsAndUnits(t *testing.T) {
 	r := newRig(t, world(), 80, 24).press("5").sees("runs: 2 · newest first").sees("3/5").sees("by ada")
 	r.sees("fetch-2012  reused from r-0001").sees("↓ clean-2013  running 7m")
 	r.press("j").sees("└─ merge  aborted; after clean-2012, clean-2013; beside fetch-2012").sees("clean-2013  dead 1.8s, try 3")
-	r.press("enter").sees("r-0001 of weather · failed · 5 of 5 units ended, 1 dead").sees("r-0002 goes on from it").sees("> fetch-2012")
-	r.press("j", "j", "j").press("enter").sees("r-0001:clean-2013  clean").sees("queued 240ms, prepare 12ms, execute 1.8s").sees("attempts").sees("run         r-0001")
+	r.press("enter").sees("r-0001 of weather · failed · 5 of 5 units ended, 1 dead").sees("r-0002 goes on from it").sees("> clean-2013")
+	r.press("/", "x", "enter").sees("esc goes back to the list").press("enter").sees("r-0001:clean-2013  clean").sees("queued 240ms, prepare 12ms, execute 1.8s").sees("attempts").sees("run         r-0001")
 	r.press("enter").sees("> clean-2013") // closed again
 	r.press("j", "enter").sees("waits for   clean-2012, clean-2013").sees("reason      upstream clean-2013")
 	r.press("esc", "esc").sees("runs: 2").sees("> r-0001")
@@ -69,6 +69,11 @@ func TestCancelRun(t *testing.T) {
 	}
 	r.poll()
 	r.sees("· cancelled ·").press("c").sees("r-0002 has ended: it is cancelled")
+	r.f.runs[1].State = "needs_person" // it has ended, and a person may end it otherwise
+	r.f.over.Status.Seq++
+	r.press("esc")
+	r.poll()
+	r.press("G", "c").sees("Cancel r-0001 of weather?")
 }
 
 func TestStartMission(t *testing.T) {
@@ -113,11 +118,15 @@ func TestCompareRuns(t *testing.T) {
 	r.sees("rows: 365 → 366").sees("> fetch-2013")
 	r.press("R").sees("esc goes back").press("k").sees("differs     no").press("esc").sees("2 marked").press("esc").sees("runs: 2").misses("marked")
 	r.press("g", "D").sees("r-0001 beside r-0002") // with the one that it goes on from
-	r.press("esc", "G", "D").sees("space marks each")
+	r.press("esc", "G", "D").sees("r-0001 beside r-0002").press("esc")
 	r.press("g", "enter", "D").sees("r-0001 beside r-0002").press("esc").sees("r-0002 of weather")
 	narrow := newRig(t, world(), 80, 24).press("5", "D", "enter").sees("outputs that differ").sees("rows: 365 → 366").press("esc").sees("beside")
 	narrow.f.runs = narrow.f.runs[:1]
-	narrow.press("esc", "D").sees("not found: run r-0001")
+	narrow.press("esc", "D").sees("not found: run r-0001").press("esc")
+	narrow.f.runs[0].Parent = ""
+	narrow.f.over.Status.Seq++
+	narrow.poll()
+	narrow.press("D").sees("space marks each")
 	three := newRig(t, world(), 80, 24)
 	three.f.runs = append(three.f.runs, view.RunDetail{Run: view.Run{ID: "r-0000", State: "succeeded"}})
 	three.press("5", "space", "space", "space", "D").sees("D compares two runs: 3 are marked")
@@ -138,7 +147,7 @@ func TestExplainRun(t *testing.T) {
 	f := world()
 	f.detail["r-0001"] = view.Detail{Task: view.Task{ID: "r-0001", State: "failed"}}
 	r := newRig(t, f, 100, 30).press("5", "j", "i").sees("why r-0001 stands where it does").sees("R resumes it")
-	r.press("esc", "enter", "j", "j", "j", "i").sees("why r-0001:clean-2013 stands").sees("J goes to its run, where R resumes it")
+	r.press("esc", "enter", "i").sees("why r-0001:clean-2013 stands").sees("J goes to its run, where R resumes it")
 }
 
 // What belongs to a run leads to it, and from it to what happened.

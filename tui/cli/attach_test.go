@@ -110,6 +110,53 @@ func TestConsoleDoes(t *testing.T) {
 	}
 }
 
+func TestConsoleRuns(t *testing.T) {
+	f := newFake(t)
+	f.runs = []view.Run{{ID: "r-0002", Mission: "weather", State: "running", Units: 3}, {ID: "r-0001", Mission: "weather", State: "failed"}}
+	f.missions = []view.Mission{{Name: "weather", Units: 3, Params: view.Object{{Name: "year", Value: "int"}}}}
+	f.started = view.Run{ID: "r-0003", Mission: "weather", State: "running"}
+	f.shown["r-0002"] = []view.RunDetail{{Run: f.runs[0], Notes: []string{"a note"}, Units: []view.RunUnit{{Unit: "a"}, {Unit: "b", Deps: "a"}, {Unit: "c"}}}}
+	s, ctx := newTestSource(t, f), t.Context()
+	p, err := s.Runs(ctx, view.RunQuery{State: "failed", Limit: 10})
+	if err != nil || len(p.Runs) != 1 || p.Runs[0].ID != "r-0001" {
+		t.Fatalf("%+v, %v", p, err)
+	}
+	d, err := s.Run(ctx, "r-0002", "")
+	if err != nil || d.ID != "r-0002" || len(d.Units) != perShow || d.Cursor == "" || d.Units[1].Deps != "a" {
+		t.Fatalf("%+v, %v", d, err)
+	}
+	if d, err = s.Run(ctx, "r-0002", d.Cursor); err != nil || len(d.Units) != 1 || d.Units[0].Unit != "c" {
+		t.Fatalf("%+v, %v", d, err)
+	}
+	if list, err := s.Missions(ctx); err != nil || len(list) != 1 || list[0].Params[0].Value != "int" {
+		t.Fatalf("%+v, %v", list, err)
+	}
+	for _, c := range []struct {
+		act        tui.Action
+		asked, run string
+	}{
+		{tui.Action{Verb: tui.StartRun, Name: "weather", Set: task.Values{{Name: "year", Value: "2014"}}}, "run {Mission:weather File: Params:[{Name:year Value:2014}] Key: Sample:0 Check:false}", "r-0003"},
+		{tui.Action{Verb: tui.ResumeRun, Name: "r-0001"}, "resume r-0001", "r-0003"},
+		{tui.Action{Verb: tui.CancelRun, Name: "r-0002", Reason: "why"}, "cancelrun r-0002 why", "r-0002"},
+	} {
+		run, err := s.DoRun(ctx, c.act)
+		if err != nil || run.ID != c.run {
+			t.Fatalf("%s: %+v, %v", c.asked, run, err)
+		}
+		f.mu.Lock()
+		if last := f.asked[len(f.asked)-1]; last != c.asked {
+			t.Errorf("asked %q, want %q", last, c.asked)
+		}
+		f.mu.Unlock()
+	}
+	if _, err := s.DoRun(ctx, tui.Action{Verb: tui.Requeue, Name: "r-0001"}); err == nil {
+		t.Error("nothing was done, and no error")
+	}
+	if _, err := s.DoRun(ctx, tui.Action{Verb: tui.CancelRun, Name: "r-9"}); !errors.Is(err, &wire.Error{Code: wire.CodeNotFound}) {
+		t.Error(err)
+	}
+}
+
 // What the console reads again and again is kept out of the log of every
 // message; what it does is not.
 func TestConsoleIsQuiet(t *testing.T) {
