@@ -159,28 +159,3 @@ func TestContainerStopped(t *testing.T) {
 		t.Errorf("%+v after %v, log %q", o, time.Since(began), r.logged.String())
 	}
 }
-
-// The container that an executor was running when it was killed is ended by the
-// next one that opens the workplace.
-func TestSweepContainer(t *testing.T) {
-	r := newBox(t, "true")
-	args := append([]string{"run", "--detach", "--name", "apollo11-swept"}, machineArgs...)
-	out, err := exec.Command("podman", append(args, testImage, "sleep", "40")...).CombinedOutput()
-	if err != nil {
-		t.Fatalf("%v: %s", err, out)
-	}
-	dead := filepath.Join(r.parent, claimPrefix+"dead")
-	if err := os.Mkdir(dead, 0o700); err != nil {
-		t.Fatal(err)
-	}
-	write(t, filepath.Join(dead, lockName), "")
-	write(t, filepath.Join(dead, containerMark), r.job.Manifest.found+"\napollo11-swept")
-	w, err := OpenWorkplace(r.parent)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer w.Close()
-	if _, err := os.Stat(dead); err == nil {
-		t.Error("the workplace is left")
-	}
-}
