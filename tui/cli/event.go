@@ -30,7 +30,7 @@ type teller struct {
 
 // unsaid are fields that say nothing to a person; --json has them.
 var unsaid = []string{
-	"in", "filled", "out_hash", "instance", "hash", "text", "ctx_at", "build", "named", "head", "told", "pid", "tries", "stales", "retries1",
+	"in", "filled", "out_hash", "instance", "hash", "text", "ctx_at", "build", "named", "head", "told", "pid", "tries", "stales", "retries1", "unit",
 }
 
 // Kinds is the kinds of records that have words of their own, in order.

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -234,7 +235,7 @@ func (r *replay) line(e *view.Event) error {
 		mark = p.paint(red, "!")
 	}
 	_, err := fmt.Fprintf(r.out(), "%s %s %8d  %s  %s  %s  %s\n", mark, p.paint(dim, at.Format("15:04:05.000")), e.Seq,
-		padded(e.Kind, 13), padded(e.Task, 12), padded(e.Exec, 16), p.paint(tone, clean(text)))
+		padded(e.Kind, 13), padded(cmp.Or(e.Task, e.Run), 12), padded(e.Exec, 16), p.paint(tone, clean(text)))
 	return err
 }
 
