@@ -4,10 +4,13 @@
 // A unit is a manifest, units/NAME.toml, read by Load. Run carries out one
 // attempt of it:
 //
-//	inputs held against the contract       fails: input_invalid, nothing ran
+//	inputs held against the contract,
+//	files handed on against their hashes   fails: input_invalid, nothing ran
+//	secrets read, image looked for         fails: prepare_failed
 //	prepare    own limit, 30s              fails: prepare_failed
 //	execute    the task's timeout          fails: execute_failed or timeout
 //	answer read, held against the contract fails: output_invalid
+//	files published                        fails: output_invalid
 //	cleanup    own limit, 30s, always      fails: noted, changes nothing
 //	folder deleted
 //
@@ -23,18 +26,60 @@
 //	CTX_KEY            a pinned state key, named likewise
 //	APOLLO_TASK        the task's id
 //	APOLLO_ATTEMPT     1 for the first try
+//	OUT_NAME           an output of the attempt that undo takes back
 //	APOLLO_RUN         the run the task belongs to; empty outside a mission
+//	APOLLO_SAMPLE      more than 0: only a try, on so much of the data; else empty
 //	APOLLO_UNIT_DIR    the folder of the manifest
-//	APOLLO_INPUT       a JSON file: task, type, attempt, run, inputs, context
+//	APOLLO_RUN_DIR     a folder to hand files on from; empty unless an output is a path
+//	APOLLO_INPUT       a JSON file: task, type, attempt, run, sample, inputs, context
 //	APOLLO_OUTPUT      append name=value lines
 //	APOLLO_STATE       append set.key=value add.key=n max.key=n min.key=n del.key
 //	APOLLO_PROGRESS    append "percent message" lines
 //
-// The last three are names of files that do not exist until the unit writes
-// them. Lines are raw text up to the newline, split at the first "="; a name
+// and its secrets. The last three are names of files that do not exist until the
+// unit writes them. Lines are raw text up to the newline, split at the first "="; a name
 // given again replaces what was said before (add sums up, max and min keep the
 // extreme). Values never become part of a shell text. With engine = "exec",
 // ${NAME} in an argument is replaced by that variable, as one argument.
+//
+// # Engines
+//
+// A shell step is a text; an exec step a program with its arguments. A python
+// step is a text, the name of a file beside the manifest, or that with arguments.
+// A container step is a text for the image's /bin/sh or a program with arguments;
+// it runs under podman, or docker where there is no podman, without a network unless
+// the manifest says so, and sees the work folder, the folder of manifests (to
+// read) and the files handed on under the names that they have outside. Nothing
+// is downloaded: an image that is not on the host fails the attempt. Its shell is
+// process 1, which passes over TERM unless it traps it: such a container ends by
+// KILL, after the grace. A unit whose interpreter or runtime is missing is in
+// Set.Unavailable.
+//
+// # Files handed on
+//
+// An output of type path is a regular file in the work folder, or in
+// $APOLLO_RUN_DIR. It is moved to the run's folder in the Share, made read-only, and
+// its value becomes a task.File: place, size and hash. Who takes it as an input gets
+// its real name, after its content was held against the hash.
+//
+// # Residents
+//
+// A unit of kind resident has no time limit, and its progress may hold lines
+// such as set.key=value or add.key=n, which are handed on as they come. One that
+// is no change ends it.
+//
+// # Secrets
+//
+// A secret is read on the executor, from its environment or a file, and given as
+// a variable. In what the unit prints and reports its value is masked, however it
+// is cut into pieces; an answer that holds it is refused. A unit that writes it in
+// other letters (reversed, in base64), or into a file that it hands on, does give it away.
+//
+// # Undo
+//
+// To undo an attempt, the undo step runs in the place of prepare and execute. It
+// sees the inputs and outputs as they were, may change state, and has no outputs;
+// files are not looked at, since what is undone may be gone.
 //
 // # What ends with an attempt
 //

@@ -106,14 +106,24 @@ func (a *attempt) inputFile() []byte {
 	for _, v := range a.Assignment.Context {
 		context[v.Name] = v.Value
 	}
+	as := a.Assignment
+	var outputs map[string]string
+	if as.Undo {
+		outputs = make(map[string]string, len(as.Outputs))
+		for _, v := range as.Outputs {
+			outputs[v.Name] = v.Value
+		}
+	}
 	text, err := json.Marshal(struct {
 		Task    string            `json:"task"`
 		Type    string            `json:"type"`
 		Attempt int               `json:"attempt"`
 		Run     string            `json:"run"`
+		Sample  int               `json:"sample,omitempty"`
 		Inputs  map[string]any    `json:"inputs"`
 		Context map[string]string `json:"context"`
-	}{a.Assignment.Task, a.Assignment.Type, a.Assignment.Attempt, a.Assignment.Run, inputs, context})
+		Outputs map[string]string `json:"outputs,omitempty"` // to undo
+	}{as.Task, as.Type, as.Attempt, as.Run, as.Sample, inputs, context, outputs})
 	if err != nil {
 		panic("unit: inputs that passed their contract have no JSON: " + err.Error())
 	}

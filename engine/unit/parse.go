@@ -85,7 +85,11 @@ func (m *Manifest) readSteps(t *table, d Defaults) {
 		u.Cleanup = limit
 	}
 	m.Grace = t.duration("grace", d.Grace, 0)
-	m.Env = slices.Clone(t.texts("env", d.Env))
+	inherits := d.Env
+	if m.Engine == Container {
+		inherits = nil // a host's PATH means nothing in an image
+	}
+	m.Env = slices.Clone(t.texts("env", inherits))
 	for _, name := range m.Env {
 		if err := checkVariable(name); err != nil {
 			t.fault("env", err.Error())

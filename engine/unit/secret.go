@@ -38,6 +38,8 @@ func (m *Manifest) readSecrets(t *table) {
 			inner.fault(name, checkVariable(name).Error())
 		case slices.Contains(m.Env, name):
 			inner.fault(name, "is inherited too: leave it out of env")
+		case m.Engine == Container && slices.Contains(clientVariables, name):
+			inner.fault(name, "podman and docker look at this variable themselves: give the secret another name")
 		case kind == "env" && plainVariable.MatchString(from):
 			s.Env = from
 		case kind == "file" && from != "" && !strings.Contains(from, "\x00"):

@@ -32,6 +32,25 @@ secrets = { B = "file:b", A = "env:THE_A", C = "file:/run/c" }
 	}
 }
 
+func TestImage(t *testing.T) {
+	d := testDefaults
+	d.ContainerArgs = []string{"--runtime", "runc"}
+	for text, want := range map[string]Image{
+		"":                               {"i", false, []string{"--runtime", "runc"}},
+		"network = true":                 {"i", true, []string{"--runtime", "runc"}},
+		"arguments = ['--read-only']":    {"i", false, []string{"--runtime", "runc", "--read-only"}},
+		"env = ['LANG']\narguments = []": {"i", false, []string{"--runtime", "runc"}},
+	} {
+		m, faults := parse("u.toml", "/units", []byte("engine = 'container'\nimage = 'i'\nexecute = 'true'\n"+text), d)
+		if len(faults) > 0 || !reflect.DeepEqual(*m.Container, want) {
+			t.Errorf("%q: %v %+v", text, faults, m)
+		}
+		if m != nil && len(m.Env) > 1 {
+			t.Errorf("%q: inherits %v", text, m.Env)
+		}
+	}
+}
+
 func TestTraitFaults(t *testing.T) {
 	const ok = "execute = 'true'\n"
 	tests := []struct{ text, want string }{
@@ -51,6 +70,7 @@ func TestTraitFaults(t *testing.T) {
 		{ok + "secrets = { PW = 1 }", `units/u.toml:2: secrets.PW: is 1, want a string`},
 		{ok + "secrets = { IN_PW = 'env:X' }", `units/u.toml:2: secrets.IN_PW: IN_PW: variables that begin with IN_ are set by the executor`},
 		{ok + "secrets = { PATH = 'env:X' }", `units/u.toml:2: secrets.PATH: is inherited too: leave it out of env`},
+		{ok + "engine = 'container'\nimage = 'i'\nenv = []\nsecrets = { HOME = 'env:X' }", `units/u.toml:5: secrets.HOME: podman and docker look at this variable themselves: give the secret another name`},
 		{"engine = 'exec'\nexecute = ['a', '${PW}']\nsecrets = { PW = 'env:PW' }", "units/u.toml:2: execute: ${PW} would show a secret to everyone who lists processes: have the program read the variable PW"},
 		{"engine = 'exec'\nexecute = ['a', '${OUT_N}']\nundo = ['a', '${OUT_N}']\n[out.n]", "units/u.toml:2: execute: ${OUT_N} is no variable of this unit"},
 		{ok + "kind = 'resident'\ntimeout = 3", `units/u.toml:3: timeout: a resident unit runs on and on: leave it out`},

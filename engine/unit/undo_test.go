@@ -10,7 +10,7 @@ import (
 
 func TestUndo(t *testing.T) {
 	r := newRig(t, shell("echo executed", "prepare = 'echo prepared'", `undo = '''
-echo "undo $IN_N $OUT_ROWS $OUT_A_B"; echo add.rows=-3 >>"$APOLLO_STATE"; echo left=1 >>"$APOLLO_OUTPUT"'''`, "cleanup = 'echo cleaned'",
+echo "undo $IN_N $OUT_ROWS $OUT_A_B"; echo add.rows=-3 >>"$APOLLO_STATE"; echo left=1 >>"$APOLLO_OUTPUT"; grep -q '"outputs":{"a.b":"x","rows":"3"}' "$APOLLO_INPUT"'''`, "cleanup = 'echo cleaned'",
 		"[in.n]\n[out.rows]\ntype = 'int'\nrequired = true\n[out.'a.b']\n[out.data]\ntype = 'path'\nrequired = true")).inputs("n", "4")
 	a := &r.job.Assignment
 	a.Undo, a.Outputs = true, task.Values{{Name: "a.b", Value: "x"}, {Name: "rows", Value: "3"}}
@@ -54,8 +54,8 @@ func TestUndoFaults(t *testing.T) {
 }
 
 func TestSample(t *testing.T) {
-	for sample, want := range map[int]string{0: "[]\n", 20: "[20]\n"} {
-		r := newRig(t, shell(`echo "[$APOLLO_SAMPLE]"; echo add.n=1 >>"$APOLLO_STATE"`))
+	for sample, want := range map[int]string{0: "[]\n0\n", 20: "[20]\n1\n"} {
+		r := newRig(t, shell(`echo "[$APOLLO_SAMPLE]"; grep -c '"sample":20,' "$APOLLO_INPUT"; echo add.n=1 >>"$APOLLO_STATE"`))
 		r.job.Assignment.Sample = sample
 		if o := r.run(); o.Status != task.Success || r.logged.String() != want || len(o.Changes) != 1 {
 			t.Errorf("%d: %+v, log %q", sample, o, r.logged.String())
