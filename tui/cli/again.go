@@ -162,6 +162,7 @@ func taskAlone(d *view.Detail) *view.RunDetail {
 		Units: []view.RunUnit{{
 			Unit: d.Type, Task: d.ID, Type: d.Type, State: d.State, Attempt: d.Attempt, Executor: d.Executor, ErrorClass: d.ErrorClass,
 			Error: d.Error, Started: d.Started, Finished: d.Finished, Inputs: d.Inputs, Outputs: d.Outputs,
+			InputHash: task.Values(d.Inputs).ContentHash(), OutputHash: task.Values(d.Outputs).ContentHash(),
 		}},
 	}
 }

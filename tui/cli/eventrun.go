@@ -47,7 +47,9 @@ func tellRunStart(t *teller) style {
 	t.some("sample of %s", t.take("sample"))
 	t.some("key %s", t.take("key"))
 	t.some("%s", values(t.take("params")))
-	t.some("%s", t.take("cause"))
+	if cause := t.take("cause"); cause != byPerson {
+		t.some("%s", cause)
+	}
 	t.by()
 	t.take("order") // numbers of units; the units' own records say it
 	return cyan
@@ -84,8 +86,8 @@ func tellReady(t *teller) style {
 
 func tellSkip(t *teller) style {
 	t.add("skipped")
-	t.reason()
-	t.some("result of %s", t.take("reused"))
+	t.reason() // it names the task whose result is taken over
+	t.take("reused")
 	t.some("%s", values(t.take("out")))
 	return dim
 }

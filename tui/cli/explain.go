@@ -16,7 +16,11 @@ func (a *app) explainCommand() *cobra.Command {
 		RunE: a.online(func(ctx context.Context, c *wire.Client, args []string) error {
 			x, err := c.Explain(ctx, args[0])
 			if err != nil {
-				return fmt.Errorf("explain: %s: %w", args[0], err)
+				err = fmt.Errorf("explain: %s: %w", args[0], err)
+				if looksLikeRun(args[0]) {
+					err = hinted(err, wire.CodeNotFound, "apollo11 runs")
+				}
+				return err
 			}
 			if a.json {
 				return a.object(x)

@@ -50,6 +50,9 @@ func (i instant) record(ctx context.Context, past StateReader) (int64, error) {
 
 // stateAt prints the global state as it was.
 func (a *app) stateAt(ctx context.Context, when string, q view.KeyQuery) error {
+	if len(q.Keys) == 0 {
+		q.Keys = nil // an empty list is none of them to who reads files
+	}
 	at, err := a.parseInstant(when, "state --at")
 	if err != nil {
 		return err

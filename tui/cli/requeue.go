@@ -148,6 +148,9 @@ func (a *app) bulkAct(ctx context.Context, c *wire.Client, b *bulk, s view.Selec
 	if err := a.printChanged(b, changed); err != nil {
 		return err
 	}
+	if run := runAmong(s.IDs); run != "" && b.name != "cancel" && changed.Changed < changed.Matched {
+		a.say("hint: a run's tasks go on with it: apollo11 resume %s", run)
+	}
 	switch {
 	case !s.All && (changed.Changed < changed.Matched || changed.Matched < len(s.IDs)):
 		return &ExitError{Code: Failed} // each was named, and said above why not
@@ -155,6 +158,17 @@ func (a *app) bulkAct(ctx context.Context, c *wire.Client, b *bulk, s view.Selec
 		return &ExitError{Code: Failed} // all that matched were refused
 	}
 	return nil
+}
+
+// runAmong is the run of the first id that names a run's task; empty: none does.
+func runAmong(ids []string) string {
+	for _, id := range ids {
+		if _, ok := cutRun(id); ok {
+			run, _, _ := strings.Cut(id, ":")
+			return clean(run)
+		}
+	}
+	return ""
 }
 
 // bulkAgreed counts what matches and has it confirmed.

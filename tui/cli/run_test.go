@@ -213,6 +213,21 @@ func TestCancelRun(t *testing.T) {
 		"cancel ids=[r-0002:clean r-mine] all=false count=false states=[] type= error= reason=")
 }
 
+// A task of a run is not requeued by itself; the way is said.
+func TestRequeueOfRunTask(t *testing.T) {
+	f := newFake(t)
+	f.changed = view.Changed{Matched: 1, Skipped: []string{"r-0002:clean: belongs to run r-0002"}}
+	for _, command := range []string{"requeue", "drop"} {
+		r := f.run(command + " r-0002:clean")
+		if r.code != Failed || !strings.HasSuffix(r.stderr, "hint: a run's tasks go on with it: apollo11 resume r-0002\n") || !strings.Contains(r.stderr, "belongs to run r-0002\n") {
+			t.Errorf("%s: %d %q", command, r.code, r.stderr)
+		}
+	}
+	if r := f.run("requeue t-1"); strings.Contains(r.stderr, "resume") {
+		t.Errorf("%q", r.stderr)
+	}
+}
+
 func TestRollback(t *testing.T) {
 	f := newFake(t)
 	f.undone = view.Undone{Run: view.Run{ID: "r-0005"}, Units: []string{"merge", "clean"}, Without: []string{"fetch"}}

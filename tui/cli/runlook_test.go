@@ -207,8 +207,8 @@ func (p *pastFiles) Runs(context.Context, view.RunQuery) (*view.RunPage, error) 
 	return page, nil
 }
 
-func (p *pastFiles) KeysAt(_ context.Context, seq int64, _ view.KeyQuery) (*view.KeyPage, error) {
-	if seq == 7 {
+func (p *pastFiles) KeysAt(_ context.Context, seq int64, q view.KeyQuery) (*view.KeyPage, error) {
+	if seq == 7 && q.Keys == nil {
 		return &view.KeyPage{Keys: p.keys}, nil
 	}
 	return &view.KeyPage{}, nil

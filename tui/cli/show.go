@@ -142,11 +142,14 @@ func modeText(r *view.Run) string {
 	return r.Mode + " of " + r.Parent
 }
 
+// byPerson is the cause of what a person asked for.
+const byPerson = "a person"
+
 func causeText(r *view.Run) string {
 	switch {
 	case r.By == "":
 		return r.Cause
-	case r.Cause == "" || r.Cause == r.By:
+	case r.Cause == "" || r.Cause == byPerson:
 		return r.By
 	}
 	return r.By + ": " + r.Cause
