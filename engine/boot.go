@@ -20,6 +20,7 @@ func (m *machine) boot() {
 		}
 	}
 	m.bootRuns()
+	m.countWaiting()
 	m.bootStats()
 	for x, e := range m.execs {
 		if e != nil && !e.offline {

@@ -22,13 +22,14 @@ type due struct {
 type dueKind uint8
 
 const (
-	dueTask   dueKind = iota // scheduled, retrying, expiring, or an attempt's end
-	dueLife                  // an executor's next beat, or the end of its grace
-	dueHold                  // a protocol 1 heartbeat's answer
-	dueRecall                // tasks waiting in an executor's local queue
-	dueOrphan                // tasks from before a protocol 1 executor's return
-	dueFeed                  // what those who subscribed to the state are told; of no executor
-	dueTap                   // the end of a tap; of no executor
+	dueTask    dueKind = iota // scheduled, retrying, expiring, or an attempt's end
+	dueLife                   // an executor's next beat, or the end of its grace
+	dueHold                   // a protocol 1 heartbeat's answer
+	dueRecall                 // tasks waiting in an executor's local queue
+	dueOrphan                 // tasks from before a protocol 1 executor's return
+	dueFeed                   // what those who subscribed to the state are told; of no executor
+	dueTap                    // the end of a tap; of no executor
+	dueTrigger                // the next moment of a time table; of no executor
 	dueKinds
 )
 

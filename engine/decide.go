@@ -23,12 +23,13 @@ type machine struct {
 	wallQ deadlines // schedules, retries, expiries: wall nanoseconds
 	monoQ deadlines // beats, holds, attempts: monotonic nanoseconds
 
-	groups   map[string]*group
-	missions map[string]knownMission // by name
-	hashes   map[string]string       // soft: type: hash of the unit that an executor said last
-	prints   prints                  // soft
-	jobs     []*job                  // bulk commands being worked off
-	floor    int64                   // monotonic: nobody counts as silent from before it
+	groups map[string]*group
+	missionBook
+	triggering triggers
+	hashes     map[string]string // soft: type: hash of the unit that an executor said last
+	prints     prints            // soft
+	jobs       []*job            // bulk commands being worked off
+	floor      int64             // monotonic: nobody counts as silent from before it
 	mood
 	tally
 
@@ -92,7 +93,7 @@ func (m *machine) room() bool {
 }
 
 func newMachine(s *state, set Settings, log *slog.Logger) *machine {
-	m := &machine{state: s, set: set, log: log, groups: map[string]*group{}, missions: map[string]knownMission{}, hashes: map[string]string{}, prints: prints{seed: maphash.MakeSeed()}}
+	m := &machine{state: s, set: set, log: log, groups: map[string]*group{}, missionBook: newMissionBook(), hashes: map[string]string{}, prints: prints{seed: maphash.MakeSeed()}}
 	m.rand = rand.New(rand.NewPCG(set.Seed, 11))
 	place := func(who due) *uint32 {
 		switch who.kind {
@@ -102,6 +103,8 @@ func newMachine(s *state, set Settings, log *slog.Logger) *machine {
 			return &m.feed.heap
 		case dueTap:
 			return &m.tap.heap
+		case dueTrigger:
+			return &m.triggering.heap
 		}
 		return &m.execs[who.i].soft.heap[who.kind]
 	}
@@ -226,6 +229,11 @@ func (m *machine) operateRuns(a Ask) {
 	switch c := a.Command.(type) {
 	case SetMissions:
 		m.answer(a, Done{}, m.setMissions(c))
+	case Happening:
+		m.happen(a, c)
+	case FileSeen:
+		runs, err := m.fileSeen(c)
+		m.answer(a, runs, err)
 	case StartRun:
 		run, err := m.startRun(c)
 		m.answer(a, run, err)
@@ -283,6 +291,8 @@ func (m *machine) read(a Ask) {
 	case GetSpec:
 		text, err := m.specText(c)
 		m.answer(a, text, err)
+	case GetMissions:
+		m.answer(a, m.missionList(), nil)
 	case GetStats:
 		m.answer(a, m.stats(), nil)
 	default:
@@ -296,6 +306,7 @@ func (m *machine) settle() {
 	m.armFeed()
 	m.expire()
 	m.work()
+	m.pullTriggers()
 	m.proceed()
 	m.retire()
 	m.dispatch()
@@ -325,6 +336,8 @@ func (m *machine) expire() {
 			m.tellChanges()
 		case dueTap:
 			m.tapDue()
+		case dueTrigger:
+			m.tablesDue()
 		}
 	}
 	m.more = true

@@ -155,6 +155,7 @@ func (s *state) smallLines(g *imaging) {
 		}
 	}
 	s.runLines(g)
+	s.triggerLines(g)
 }
 
 // hash is the whole state's hash, for comparing two ways to the same state.

@@ -68,6 +68,9 @@ func (m *machine) known(name string) (knownMission, error) {
 	if k, ok := m.missions[name]; ok {
 		return k, nil
 	}
+	if misfit, ok := m.misfits[name]; ok {
+		return knownMission{}, fmt.Errorf("%w: mission %s: %s", ErrInvalid, name, misfit.Fault)
+	}
 	names := make([]string, 0, len(m.missions))
 	for n := range m.missions {
 		names = append(names, n)

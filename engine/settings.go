@@ -24,9 +24,10 @@ type Settings struct {
 	RetainKeys     time.Duration // how long ids and keys of forgotten tasks are remembered
 	ConfigHash     string
 	Build          string
-	EpochFloor     uint64 // after a restore or repair: the unix second; else 0
-	Debug          bool   // the wire tap is on from the start
-	Seed           uint64 // of jitter
+	EpochFloor     uint64         // after a restore or repair: the unix second; else 0
+	Debug          bool           // the wire tap is on from the start
+	Seed           uint64         // of jitter
+	Zone           *time.Location // of time tables that name none; nil: UTC
 
 	base time.Time // where the loop's monotonic clock begins
 }

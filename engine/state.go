@@ -24,6 +24,7 @@ type state struct {
 	held      map[string]uint32 // context keys of fresh units that are out: their slot
 	names     names
 	runTable
+	triggerTable
 	ledger ledger
 	image  *imaging // an image being taken, else nil
 	dirty  []uint32 // soft: executors whose load changed, for dispatch to place anew
@@ -69,15 +70,16 @@ type stateKey struct {
 
 func newState() *state {
 	return &state{
-		table:    newTable(),
-		types:    []*workType{nil},
-		typeAt:   map[string]uint32{},
-		execs:    []*executor{nil},
-		execAt:   map[string]uint32{},
-		keys:     map[string]*stateKey{},
-		held:     map[string]uint32{},
-		runTable: newRunTable(),
-		names:    names{keys: map[nameKey]string{}, gone: map[string]*tomb{}},
+		table:        newTable(),
+		types:        []*workType{nil},
+		typeAt:       map[string]uint32{},
+		execs:        []*executor{nil},
+		execAt:       map[string]uint32{},
+		keys:         map[string]*stateKey{},
+		held:         map[string]uint32{},
+		runTable:     newRunTable(),
+		triggerTable: newTriggerTable(),
+		names:        names{keys: map[nameKey]string{}, gone: map[string]*tomb{}},
 	}
 }
 

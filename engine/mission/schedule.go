@@ -55,6 +55,9 @@ func (s *Schedule) Missed(due, now time.Time, c CatchUp) []time.Time {
 	return missed
 }
 
+// Text is a moment as the table's zone tells it.
+func (s *Schedule) Text(at time.Time) string { return at.In(s.zone).Format(time.RFC3339) }
+
 // onWall is what a clock on the wall shows, as a time in UTC.
 func onWall(t time.Time) time.Time {
 	return time.Date(t.Year(), t.Month(), t.Day(), t.Hour(), t.Minute(), t.Second(), 0, time.UTC)
