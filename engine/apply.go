@@ -3,7 +3,6 @@ package engine
 import (
 	"fmt"
 	"strconv"
-	"strings"
 
 	"apollo11/engine/task"
 )
@@ -123,14 +122,7 @@ func (r *resulted) apply(s *state) uint32 {
 	t.tries, t.crashes, t.stales = 0, 0, 0
 	s.putResult(i, &taskResult{Outputs: r.Outputs, Timing: r.Timing, Unit: r.Unit})
 	s.execs[t.exec].done++
-	for _, v := range r.Set {
-		s.setKey(v.Name, v.Value, r.Task)
-	}
-	for key := range strings.SplitSeq(r.Del, ",") {
-		if key != "" {
-			s.delKey(key)
-		}
-	}
+	s.changeKeys(r.Set, r.Del, r.Task)
 	s.markUndone(i)
 	s.advance(i)
 	return i

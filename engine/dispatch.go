@@ -50,7 +50,7 @@ const (
 // depth is how many tasks of a type may wait in an executor's local queue:
 // about 20 ms of work, and none of what is long or must not begin twice.
 func (m *machine) depth(t *workType) int {
-	if !t.soft.known || t.soft.mean > depthTime || t.unit != nil && !t.unit.Idempotent {
+	if !t.soft.known || t.soft.mean > depthTime || t.unit != nil && (!t.unit.Idempotent || t.unit.Resident) {
 		return 0
 	}
 	n := maxDepth

@@ -22,6 +22,13 @@ type explainer struct {
 // explain answers why a task is not running, why it ran again, or why its result
 // was refused.
 func (m *machine) explain(id string) (*view.Explanation, error) {
+	if m.find(id) == 0 && strings.HasPrefix(id, "r-") && !strings.Contains(id, ":") {
+		r, err := m.lookupRun(id)
+		if err != nil {
+			return nil, err
+		}
+		return m.explainRun(r), nil
+	}
 	i, err := m.lookup(id, maxExamined)
 	if err != nil {
 		return nil, err
@@ -30,6 +37,7 @@ func (m *machine) explain(id string) (*view.Explanation, error) {
 	x.ID, x.State = x.id, x.t.state.String()
 	x.Lines, x.Hints = []string{}, []string{}
 	x.standing()
+	x.run()
 	x.past()
 	return &x.Explanation, nil
 }
@@ -52,8 +60,7 @@ func (x *explainer) standing() {
 		x.deadline()
 		x.lasting()
 	case s == task.Blocked:
-		x.say("it waits for other tasks of its run")
-		x.deadline()
+		x.blocked()
 	case s == task.Queued:
 		x.queued()
 	case s == task.Retrying:
@@ -230,6 +237,9 @@ func (x *explainer) ended() {
 	if r.By != "" {
 		text += ", by " + said(r.By)
 	}
+	if x.t.state == task.Skipped && r.Reused == "" {
+		text = "skipped: " + text
+	}
 	x.say("%s, %s", text, x.ago(x.t.finished))
 	if droppable(x.t.state) {
 		x.goesOn()
@@ -238,6 +248,12 @@ func (x *explainer) ended() {
 
 // goesOn hints at what a person can do with what has ended.
 func (x *explainer) goesOn() {
+	if r := x.m.runOfTask(x.i); r != nil {
+		if r.state.ended() && r.child == "" {
+			x.hint("resume %s", r.id)
+		}
+		return
+	}
 	x.hint("requeue %s", x.id)
 	x.hint("edit %s NAME=VALUE", x.id)
 	x.hint("drop %s", x.id)

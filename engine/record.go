@@ -66,6 +66,7 @@ var newRecord = map[string]func() record{
 	"trigger.fire":     func() record { return new(triggerFired) },
 	"event":            func() record { return new(eventTold) },
 	"task.skip":        func() record { return new(skipped) },
+	"task.progress":    func() record { return new(progressed) },
 	"state.restore":    func() record { return new(restored) },
 	"nondeterministic": func() record { return new(varied) },
 }

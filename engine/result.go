@@ -154,12 +154,12 @@ func (m *machine) checkContract(i uint32, outputs task.Values) (task.Values, err
 	if expect == nil {
 		return outputs, nil
 	}
-	yes, err := expect.Eval(facts{m, r}, outputs)
+	yes, err := expect.Eval(m.factsOf(r), outputs)
 	if err != nil {
 		return nil, fmt.Errorf("expect: %w", err)
 	}
 	if !yes {
-		return nil, fmt.Errorf("expected %s%s", r.unit(m.at(i)).Expect, readText(expect.Values(facts{m, r}, outputs)))
+		return nil, fmt.Errorf("expected %s%s", r.unit(m.at(i)).Expect, readText(expect.Values(m.factsOf(r), outputs)))
 	}
 	return outputs, nil
 }
@@ -255,6 +255,7 @@ func (m *machine) followTable(i uint32, r *failed, f failure) {
 		r.Stales = 0 // only those in a row count
 	}
 	switch {
+	case m.restartResident(i, r):
 	case r.Class == task.ExecutorLost && f.begun && !m.idempotent(i):
 		// It may have had its effect: a person decides.
 	case r.Class == task.ExecutorLost:
@@ -415,6 +416,15 @@ func (m *machine) progress(link Link, c Progress) {
 	}
 	if c.Start && m.at(i).state == task.Assigned {
 		m.emit(&running{Task: c.Task, Version: c.Version})
+		m.setAttemptEnd(i)
+	}
+	if len(c.Changes) > 0 {
+		if refused := m.progressChanges(i, c.Changes); refused != "" {
+			m.log.Warn("progress refused", "task", c.Task, "executor", e.id, "why", refused)
+			c.Message = strings.TrimSpace(c.Message + " (state changes refused: " + refused + ")")
+		}
+	}
+	if m.resident(i) {
 		m.setAttemptEnd(i)
 	}
 	if c.Percent != "" || c.Message != "" {

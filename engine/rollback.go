@@ -120,14 +120,7 @@ func (r *restored) walk(f *fields) {
 }
 
 func (r *restored) apply(s *state) uint32 {
-	for _, v := range r.Set {
-		s.setKey(v.Name, v.Value, "")
-	}
-	for key := range strings.SplitSeq(r.Del, ",") {
-		if key != "" {
-			s.delKey(key)
-		}
-	}
+	s.changeKeys(r.Set, r.Del, "")
 	return 0
 }
 

@@ -8,10 +8,18 @@ import (
 	"apollo11/engine/task"
 )
 
-// facts are what a run's references and conditions read.
+// facts are what a run's references and conditions read. A rerun reads what the
+// parent's units gave: its own are only compared with them.
 type facts struct {
 	m *machine
 	r *run
+}
+
+func (m *machine) factsOf(r *run) facts {
+	if parent := m.findRun(r.origin.Parent); parent != nil && r.origin.Mode == modeRerun {
+		return facts{m, parent}
+	}
+	return facts{m, r}
 }
 
 // Param implements mission.Facts.
@@ -131,7 +139,7 @@ func (m *machine) spread(r *run, i uint32) {
 		return // what caused this has spread already, or nothing waits for it
 	}
 	if class, text := m.lastError(i); class != task.NoClass {
-		stop.Why += ": " + cutText(class.String()+": "+text, 300)
+		stop.Why += ": " + cutText(strings.TrimSuffix(class.String()+": "+text, ": "), 300)
 	}
 	m.emit(stop)
 	for _, u := range r.flow.units {
@@ -194,12 +202,12 @@ func (m *machine) unitReady(i uint32) {
 	}
 	when := ""
 	if c := conds[m.at(i).unit].When; c != nil {
-		yes, err := c.Eval(facts{m, r}, nil)
+		yes, err := c.Eval(m.factsOf(r), nil)
 		if err != nil {
 			m.refuseUnit(i, task.InputInvalid, fmt.Errorf("condition: %w", err))
 			return
 		}
-		when = fmt.Sprintf("%s is %t%s", r.unit(m.at(i)).When, yes, readText(c.Values(facts{m, r}, nil)))
+		when = fmt.Sprintf("%s is %t%s", r.unit(m.at(i)).When, yes, readText(c.Values(m.factsOf(r), nil)))
 		if !yes {
 			m.emit(&skipped{Task: m.id(i), Reason: "condition: " + cutText(when, maxReason)})
 			return
@@ -263,7 +271,7 @@ func (m *machine) unitInputs(r *run, i uint32) (full task.Values, filled string,
 		}
 	}
 	u, typ := r.unit(t), m.types[t.typ]
-	inputs, err := r.spec.mission.Inputs(u, typ.unit, facts{m, r})
+	inputs, err := r.spec.mission.Inputs(u, typ.unit, m.factsOf(r))
 	if err != nil {
 		return nil, "", err
 	}

@@ -177,7 +177,10 @@ func (s *script) executorCommand(word, id string, w *words) Command {
 	case "returned":
 		return Returned{Exec: id, Task: w.plain[0], Version: s.versionFor(link, w.plain[0], w)}
 	case "progress":
-		return Progress{Exec: id, Task: w.plain[0], Version: s.versionFor(link, w.plain[0], w), Start: w.flag("start"), Message: w.take("message")}
+		link.heard = s.now.mono
+		c := Progress{Exec: id, Task: w.plain[0], Version: s.versionFor(link, w.plain[0], w), Start: w.flag("start"), Message: w.take("message")}
+		c.Changes = s.changes(w)
+		return c
 	case "offline":
 		return Offline{Exec: id, Reason: w.take("reason")}
 	case "disconnect":
@@ -204,24 +207,33 @@ func (s *script) result(id string, link *scriptLink, w *words) Command {
 	if class := w.take("class"); class != "" {
 		o.Class, _ = task.ParseClass(class)
 	}
-	for _, v := range w.values {
-		op, key, ok := strings.Cut(v.Name, ".")
-		if op == "out" {
-			o.Outputs = append(o.Outputs, task.Value{Name: key, Value: v.Value})
-			continue
+	for n := 0; n < len(w.values); n++ {
+		if key, is := strings.CutPrefix(w.values[n].Name, "out."); is {
+			o.Outputs = append(o.Outputs, task.Value{Name: key, Value: w.values[n].Value})
+			w.values = slices.Delete(w.values, n, n+1)
+			n--
 		}
-		change := task.Change{Key: key, Value: v.Value}
-		var err error
-		if change.Op, err = task.ParseOp(op); err != nil || !ok {
-			s.t.Fatalf("result: %s", v.Name)
-		}
-		o.Changes = append(o.Changes, change)
 	}
+	o.Changes = s.changes(w)
 	c := Result{Exec: id, Outcome: o}
 	if w.flag("malformed") {
 		c.Raw = fmt.Errorf("malformed message: output n: bad escape")
 	}
 	return c
+}
+
+// changes are a result's, or a progress message's, of the state.
+func (s *script) changes(w *words) (list []task.Change) {
+	for _, v := range w.values {
+		op, key, ok := strings.Cut(v.Name, ".")
+		change := task.Change{Key: key, Value: v.Value}
+		var err error
+		if change.Op, err = task.ParseOp(op); err != nil || !ok {
+			s.t.Fatalf("no change of the state: %s", v.Name)
+		}
+		list = append(list, change)
+	}
+	return list
 }
 
 func (s *script) submit(w *words) Command {
