@@ -124,10 +124,13 @@ func TestProtocolIsComplete(t *testing.T) {
 			t.Errorf("%s does not name `%s`", protocolFile, name)
 		}
 	}
-	for _, limit := range []int{FirstFrame >> 10, MaxFields, MaxKey, MaxExecutorID, MaxSubmit, maxIDs, maxHeld} {
+	for _, limit := range []int{FirstFrame >> 10, MaxFields, MaxKey, MaxExecutorID, MaxSubmit, maxIDs, maxHeld, maxFileName, maxRestored} {
 		if !bytes.Contains(doc, fmt.Append(nil, limit)) {
 			t.Errorf("%s does not name the limit %d", protocolFile, limit)
 		}
+	}
+	if n := fmt.Sprint(MaxUpload>>20, " MiB"); !bytes.Contains(doc, []byte(n)) {
+		t.Errorf("%s does not name the limit %s of an upload", protocolFile, n)
 	}
 }
 

@@ -247,7 +247,7 @@ func TestLongValuesAreCutInPages(t *testing.T) {
 	u := shown(values("a", long, "b", "short"), many)
 	a, _ := task.Values(u.Inputs).Get("a")
 	b, _ := task.Values(u.Inputs).Get("b")
-	if !strings.HasPrefix(a, long[:maxShown]+"… (131062 bytes, sha256:") || len(a) > maxShown+100 || b != "short" {
+	if !strings.HasPrefix(a, long[:maxShown]+"… (131062 bytes, sha256:") || len(a) > maxShown+markBytes || b != "short" {
 		t.Errorf("inputs are shown as %.100q… %q", a[maxShown:], b)
 	}
 	rest := u.Outputs[len(u.Outputs)-1]
@@ -258,12 +258,17 @@ func TestLongValuesAreCutInPages(t *testing.T) {
 	if c, _ := task.Values(other.Inputs).Get("a"); c == a {
 		t.Error("two values look the same")
 	}
-	runes := shown(values("a", strings.Repeat("é", maxShown)), values("a", strings.Repeat("x", maxShown)))
+	runes := shown(values("a", strings.Repeat("é", maxShown)), values("a", strings.Repeat("x", maxShown+markBytes)))
 	if a, _ := task.Values(runes.Inputs).Get("a"); strings.Contains(a, "\uFFFD") {
 		t.Error("a character is cut in half")
 	}
-	if a, _ := task.Values(runes.Outputs).Get("a"); a != strings.Repeat("x", maxShown) {
+	if a, _ := task.Values(runes.Outputs).Get("a"); a != strings.Repeat("x", maxShown+markBytes) {
 		t.Error("a value at the limit is cut")
+	}
+	just := strings.Repeat("x", maxShown+markBytes+1)
+	runes = shown(values("a", just), nil)
+	if a, _ := task.Values(runes.Inputs).Get("a"); len(a) >= len(just) {
+		t.Errorf("a value of %d bytes is cut to %d", len(just), len(a))
 	}
 }
 

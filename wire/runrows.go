@@ -17,12 +17,14 @@ const (
 	maxShownSide = 32 << 10 // of a unit's inputs, or its outputs
 	maxShownKey  = 1 << 10  // of a key's value, before or after
 	maxRestored  = 500      // changed keys that are listed
+	markBytes    = 64       // what shorten adds at most
 )
 
 // shorten cuts a value and says what is missing: how long it is, and a hash, so
-// that two that differ further on differ here.
+// that two that differ further on differ here. What that would not make shorter
+// stays.
 func shorten(value string, most int) string {
-	if len(value) <= most {
+	if len(value) <= most+markBytes {
 		return value
 	}
 	return fmt.Sprintf("%s… (%d bytes, %s)", value[:wholeRunes(value[:most])], len(value), shortHash(task.HashText([]byte(value))))
@@ -34,7 +36,7 @@ func shortHash(hash string) string { return hash[:min(len(hash), len("sha256:")+
 // shortened leaves what is short enough alone. What passes maxShownSide is one
 // value, under a name that no other can have.
 func shortened(values view.Object) view.Object {
-	if !slices.ContainsFunc(values, func(v task.Value) bool { return len(v.Value) > maxShown }) && task.Values(values).Size() <= maxShownSide {
+	if !slices.ContainsFunc(values, func(v task.Value) bool { return len(v.Value) > maxShown+markBytes }) && task.Values(values).Size() <= maxShownSide {
 		return values
 	}
 	short := make(view.Object, 0, len(values))
