@@ -141,7 +141,7 @@ func runWorld() fakeRuns {
 		u := &going.Units[i]
 		u.Task = going.ID + ":" + u.Unit
 		if u.State == "succeeded" && i != 1 {
-			u.State, u.Reason = "skipped", "reused from r-0001"
+			u.State, u.Reason = "skipped", "reused from r-0001:"+u.Unit
 		}
 	}
 	again := &going.Units[1]

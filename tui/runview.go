@@ -1,6 +1,7 @@
 package tui
 
 import (
+	"cmp"
 	"fmt"
 	"strconv"
 	"strings"
@@ -297,8 +298,7 @@ func runDetail(s *shared, r *view.Run, notes []string, w int) []string {
 	f.add("mode", r.Mode)
 	f.add("goes on from", r.Parent)
 	f.add("resumed by", r.Child)
-	f.add("started by", r.By)
-	f.add("cause", r.Cause)
+	f.add("started by", cmp.Or(r.By, r.Cause))
 	f.add("created", s.moment(r.Created))
 	f.add("started", s.moment(r.Started))
 	f.add("finished", s.moment(r.Finished))
@@ -315,7 +315,7 @@ func runDetail(s *shared, r *view.Run, notes []string, w int) []string {
 }
 
 // shortHash is enough of a hash to tell it from others.
-func shortHash(h string) string { return cut(h, 16) }
+func shortHash(h string) string { return cut(strings.TrimPrefix(h, "sha256:"), 16) }
 
 // unitDetail is all that is known of a unit of a run: its task, as far as that
 // was read, and its place in the run.

@@ -200,8 +200,10 @@ func (u *RunUnit) ReusedFrom() string {
 	if !ok || u.State != task.Skipped.String() {
 		return ""
 	}
-	run, _, _ := strings.Cut(rest, " ")
-	return strings.TrimRight(run, ",;:.")
+	if end := strings.IndexAny(rest, " :;,"); end >= 0 {
+		rest = rest[:end] // of the unit's task
+	}
+	return rest
 }
 
 // settled is the state that counts.

@@ -125,3 +125,14 @@ func TestCompareLong(t *testing.T) {
 		t.Errorf("first %d, %s", d.First, d.Units[0].Unit)
 	}
 }
+
+func TestReusedFrom(t *testing.T) {
+	for _, c := range []struct{ state, reason, want string }{
+		{"skipped", "reused from r-0001:north", "r-0001"}, {"skipped", "reused from r-0001", "r-0001"}, {"skipped", "reused from r-0001; a note", "r-0001"},
+		{"skipped", "condition is false", ""}, {"dead", "reused from r-0001", ""}, {"skipped", "", ""},
+	} {
+		if got := (&RunUnit{State: c.state, Reason: c.reason}).ReusedFrom(); got != c.want {
+			t.Errorf("%s, %q: %q, want %q", c.state, c.reason, got, c.want)
+		}
+	}
+}
