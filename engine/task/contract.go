@@ -111,6 +111,15 @@ func (r *Rule) check(value string) error {
 	if err := r.Kind.Check(value); err != nil {
 		return err
 	}
+	if r.Kind == Path { // of a file that is handed on, the rules mean its name
+		f, handed, err := ParseFile(value)
+		if err != nil {
+			return err
+		}
+		if handed {
+			value = f.Within()
+		}
+	}
 	n := utf8.RuneCountInString(value)
 	switch {
 	case r.Min != "" && r.Kind.compare(value, r.Min) < 0:

@@ -26,6 +26,13 @@ func (f File) String() string {
 	return fmt.Sprintf("%s%s/%s#%d,%s", filePrefix, f.Share, f.Name, f.Size, f.Sum)
 }
 
+// Within is the file as the unit named it that made it: its place in the folder
+// of its attempt, which is the second one of Name.
+func (f File) Within() string {
+	parts := strings.SplitN(f.Name, "/", 3)
+	return parts[len(parts)-1]
+}
+
 // ParseFile reads what String wrote; handed is false for any other text, such as
 // a plain path.
 func ParseFile(value string) (f File, handed bool, err error) {

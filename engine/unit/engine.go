@@ -52,7 +52,7 @@ const (
 
 // step reads a step in its engine's form; an empty one is none.
 func (m *Manifest) step(t *table, key string) Step {
-	text, isText := t.left[key].(string)
+	_, isText := t.left[key].(string)
 	_, isArray := t.left[key].([]any)
 	switch {
 	case m.Engine == Exec, isArray && m.Engine != Shell:
@@ -61,7 +61,7 @@ func (m *Manifest) step(t *table, key string) Step {
 		taken(t, key, wantEither, nil, toTexts)
 		return Step{}
 	}
-	text = taken(t, key, wantText, "", as[string])
+	text := taken(t, key, wantText, "", as[string])
 	if strings.Contains(text, "\x00") {
 		t.fault(key, "holds a NUL byte")
 	}

@@ -156,7 +156,7 @@ func (a *attempt) publish(ctx context.Context, outputs task.Values) (task.Values
 	published := append(task.Values(nil), outputs...)
 	done := map[string]task.File{} // by place within the run's folder
 	for i, v := range published {
-		if !isPath(a.Manifest.Unit.Out, v.Name) || v.Value == "" {
+		if !isPath(a.Manifest.Unit.Out, v.Name) {
 			continue
 		}
 		f, err := a.publishOne(ctx, v.Value, done)
@@ -177,7 +177,10 @@ func (a *attempt) publishOne(ctx context.Context, value string, done map[string]
 			from, name = dir, rest
 		}
 	}
-	if !filepath.IsLocal(name) {
+	switch {
+	case value == "":
+		return f, errors.New("is empty: name a file")
+	case !filepath.IsLocal(name):
 		return f, errLeadsOut
 	}
 	if f, again := done[name]; again && from == a.desk.folder {

@@ -305,13 +305,16 @@ func (a *attempt) answer(variable, name string) ([]byte, error) {
 	return data, a.refuseSecrets(variable, data)
 }
 
-func (a *attempt) checkOutputs(ctx context.Context, outputs task.Values) (task.Values, error) {
-	outputs, err := a.Manifest.Unit.CheckOutputs(outputs)
-	if err != nil {
+// checkOutputs publishes before it looks at the contract, so that it sees what
+// the controller will.
+func (a *attempt) checkOutputs(ctx context.Context, outputs task.Values) (_ task.Values, err error) {
+	if a.runDir != "" {
+		if outputs, err = a.publish(ctx, outputs); err != nil {
+			return nil, err
+		}
+	}
+	if outputs, err = a.Manifest.Unit.CheckOutputs(outputs); err != nil {
 		return nil, errors.New(strings.ReplaceAll(err.Error(), "\n", "; "))
 	}
-	if a.runDir == "" {
-		return outputs, nil
-	}
-	return a.publish(ctx, outputs)
+	return outputs, nil
 }

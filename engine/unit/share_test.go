@@ -40,6 +40,7 @@ func TestHandOn(t *testing.T) {
 		{"in the work folder", `printf hello >data.csv; echo data=data.csv >>"$APOLLO_OUTPUT"`, "data.csv", ""},
 		{"deeper", `mkdir -p a/b; printf hello >a/b/c; echo data=./a//b/c >>"$APOLLO_OUTPUT"`, "a/b/c", ""},
 		{"by its whole name", `printf hello >d; echo "data=$PWD/d" >>"$APOLLO_OUTPUT"`, "d", ""},
+		{"by the contract's name", `mkdir a; printf hello >d; printf hello >a/d.csv; printf 'data=d\nmore=a/d.csv\n' >>"$APOLLO_OUTPUT"`, "d", "a/d.csv"},
 		{"in the run's folder", `printf hello >"$APOLLO_RUN_DIR/d"; echo "data=$APOLLO_RUN_DIR/d" >>"$APOLLO_OUTPUT"`, "d", ""},
 		{"one file twice", `printf hello >d; printf 'data=d\nmore=d\n' >>"$APOLLO_OUTPUT"`, "d", "d"},
 		{"two", `printf hello >d; mkdir a; printf hello >a/d; printf 'data=d\nmore=a/d\n' >>"$APOLLO_OUTPUT"`, "d", "a/d"},
@@ -47,8 +48,15 @@ func TestHandOn(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			r := newRig(t, shell(tt.execute, aPath)).shared()
+			manifest := aPath
+			if strings.Contains(tt.name, "contract") {
+				manifest += "\npattern = '^a/.*\\.csv$'"
+			}
+			r := newRig(t, shell(tt.execute, manifest)).shared()
 			o := r.run()
+			if _, err := r.job.Manifest.Unit.CheckOutputs(o.Outputs); err != nil {
+				t.Errorf("the controller refuses it: %v", err)
+			}
 			if o.Status != task.Success {
 				t.Fatalf("%s", o.Error)
 			}
@@ -79,6 +87,8 @@ func TestHandOnFaults(t *testing.T) {
 	tests := []struct{ name, execute, says string }{
 		{"out of the folder", `echo data=../x >>"$APOLLO_OUTPUT"`, `output data = "../x": leads out of the work folder`},
 		{"out by its whole name", `echo data=/etc/passwd >>"$APOLLO_OUTPUT"`, `output data = "/etc/passwd": leads out`},
+		{"no name", `echo data= >>"$APOLLO_OUTPUT"`, `output data = "": is empty: name a file`},
+		{"another name than the contract's", `mkdir a; echo >a/d.txt; echo more=a/d.txt >>"$APOLLO_OUTPUT"`, `does not match ^a/.*\.csv$`},
 		{"the folder itself", `echo data=. >>"$APOLLO_OUTPUT"`, `output data = ".": is a folder`},
 		{"a link out", `ln -s /etc/passwd d; echo data=d >>"$APOLLO_OUTPUT"`, "is a link: hand on the file itself"},
 		{"a link within", `echo x >f; ln -s f d; echo data=d >>"$APOLLO_OUTPUT"`, "is a link"},
@@ -92,7 +102,11 @@ func TestHandOnFaults(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			r := newRig(t, shell(tt.execute, aPath)).shared()
+			manifest := aPath
+			if strings.Contains(tt.name, "contract") {
+				manifest += "\npattern = '^a/.*\\.csv$'"
+			}
+			r := newRig(t, shell(tt.execute, manifest)).shared()
 			o := r.run()
 			if o.Status != task.Failed || !strings.Contains(o.Error, tt.says) || len(o.Outputs) > 0 {
 				t.Errorf("%v %v %q", o.Status, o.Outputs, o.Error)
