@@ -19,6 +19,7 @@ var runTellers = map[string]func(*teller) style{
 	"run.forget":       func(t *teller) style { t.add("the run left memory"); return dim },
 	kindReady:          tellReady,
 	"task.skip":        tellSkip,
+	"task.progress":    tellProgress,
 	"nondeterministic": tellVaried,
 	"state.restore":    tellRestore,
 }
@@ -90,6 +91,16 @@ func tellSkip(t *teller) style {
 	t.take("reused")
 	t.some("%s", values(t.take("out")))
 	return dim
+}
+
+// tellProgress is a resident unit that feeds the state while it runs.
+func tellProgress(t *teller) style {
+	t.add("feeds the state")
+	t.some("set %s", values(t.take("set")))
+	t.some("deleted %s", t.take("del"))
+	t.some("state %s", t.take("sv"))
+	t.version()
+	return plain
 }
 
 func tellVaried(t *teller) style {

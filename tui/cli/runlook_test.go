@@ -71,6 +71,43 @@ func runWorld(t *testing.T) *fake {
 	return f
 }
 
+// What is told of runs, missions and triggers, in words and in full.
+func TestRunWords(t *testing.T) {
+	for _, c := range []struct {
+		kind  string
+		pairs []string
+		want  string
+		tone  style
+	}{
+		{"run.start", []string{"mode", "fork", "parent", "r-0001", "from", "clean", "with", "limit=5", "spec", "sha256:0123456789abcdef", "state", "running", "sample", "10", "key", "k", "params", "a=1\nb=2", "cause", "a person", "by", "ada", "order", "2,1"},
+			"run: fork, of r-0001, from clean, with limit=5, spec sha256:0123456789ab, running, sample of 10, key k, a=1 b=2, by ada", cyan},
+		{"run.start", []string{"mode", "start", "state", "waiting", "cause", "cron 0 2 * * *"}, "run: start, waiting, cron 0 2 * * *", cyan},
+		{"run.stop", []string{"unit", "clean", "why", "unit clean is dead"}, "what waits for clean ends, unit clean is dead", yellow},
+		{"run.stop", []string{"unit", "clean", "all", "true"}, "stopped: nothing of it begins any more", yellow},
+		{"run.end", []string{"state", "succeeded"}, "run ended succeeded", green},
+		{"run.end", []string{"state", "failed", "why", "clean dead"}, "run ended failed, clean dead", red},
+		{"run.cancel", []string{"by", "ada", "why", "late"}, "run cancelled, by ada, late", yellow},
+		{"task.ready", []string{"in", "n=7", "filled", "n", "when", "params.n > 3", "note", "input n is another"}, "ready, n=7, when params.n > 3, input n is another", plain},
+		{"task.skip", []string{"reason", "reused from r-0001:fetch", "reused", "r-0001:fetch", "in", "n=1", "out", "rows=7", "unit", "sha256:1"}, "skipped, reused from r-0001:fetch, rows=7", dim},
+		{"task.progress", []string{"v", "1.2", "set", "total=3", "del", "old", "sv", "8"}, "feeds the state, set total=3, deleted old, state 8, version 1.2", plain},
+		{"state.restore", []string{"to", "17", "set", "total=7", "del", "x,y", "by", "ada", "reason", "oops"}, "state put back to record 17, set total=7, deleted x,y, by ada, oops", yellow},
+		{"nondeterministic", []string{"other", "t-1", "unit", "sha256:1"}, "not what t-1 gave, from the same inputs, context and program", yellow},
+		{"mission.spec", []string{"hash", "sha256:0123456789abcdef", "part", "2", "parts", "3", "text", "name = 1"}, "text of a mission, sha256:0123456789ab, part 2 of 3", dim},
+		{"mission.spec", []string{"hash", "sha256:0123456789abcdef", "part", "1", "parts", "1", "text", "name = 1"}, "text of a mission, sha256:0123456789ab", dim},
+		{"mission.set", []string{"mission", "load", "hash", "sha256:0123456789abcdef", "file", "missions/load.toml"}, "mission load can be started, sha256:0123456789ab, from missions/load.toml", dim},
+		{"trigger.next", []string{"mission", "load", "trigger", "cron 0 2 * * *", "at", "2026-11-30T01:00:00Z", "seen", "7"}, "mission load, cron 0 2 * * *, next at Nov 30 02:00", dim},
+		{"trigger.next", []string{"mission", "load", "trigger", "state total", "why", "its own change", "seen", "7"}, "mission load, state total, its own change, waits", dim},
+		{"trigger.fire", []string{"mission", "load", "trigger", "file in/*.csv", "why", "in/a.csv came", "path", "/in/a.csv", "stamp", "1-2"}, "mission load, file in/*.csv, in/a.csv came, started r-0002, file /in/a.csv", cyan},
+		{"trigger.fire", []string{"mission", "load", "trigger", "cron 0 2 * * *", "skipped", "r-0001 still runs"}, "mission load, cron 0 2 * * *, nothing started: r-0001 still runs", yellow},
+		{"event", []string{"name", "arrived", "values", "file=x", "by", "ada"}, "event arrived, file=x, by ada", cyan},
+	} {
+		e := view.Event{Kind: c.kind, Run: "r-0002", Time: view.Time{Time: noon}, Values: object(c.pairs...)}
+		if got, tone := describe(&e, noon.Location()); got != c.want || tone != c.tone {
+			t.Errorf("%s: %q (%s), want %q (%s)", c.kind, got, tone, c.want, c.tone)
+		}
+	}
+}
+
 var runLooks = []string{"runs", "missions", "show r-0002", "show r-0001", "diff r-0001 r-0002", "replay r-0002", "state --at 5", "state diff 5"}
 
 func TestRunTables(t *testing.T) {

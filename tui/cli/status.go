@@ -22,12 +22,35 @@ func (a *app) statusCommand() *cobra.Command {
 			if err != nil {
 				return fmt.Errorf("status: %w", err)
 			}
-			if a.json {
-				return a.object(s)
+			runs, err := openRuns(ctx, c)
+			if err != nil {
+				return fmt.Errorf("status: %w", err)
 			}
-			return a.printStatus(s)
+			if a.json {
+				return a.object(struct {
+					*view.Status
+					Runs view.Counts `json:"runs"`
+				}{s, runs})
+			}
+			return a.printStatus(s, runs)
 		}),
 	}
+}
+
+// openStates are the states of runs that have not ended.
+var openStates = []string{"running", "waiting", "needs_person"}
+
+// openRuns counts the runs that have not ended, up to a page of each state.
+func openRuns(ctx context.Context, c *wire.Client) (view.Counts, error) {
+	counts := view.Counts{}
+	for _, state := range openStates {
+		page, err := c.Runs(ctx, view.RunQuery{State: state})
+		if err != nil {
+			return nil, err
+		}
+		counts[state] = int64(len(page.Runs))
+	}
+	return counts, nil
 }
 
 // field is one line of a page: a name and what stands beside it.
@@ -57,7 +80,7 @@ func (a *app) page(w io.Writer, fields []field) error {
 	return nil
 }
 
-func (a *app) printStatus(s *view.Status) error {
+func (a *app) printStatus(s *view.Status, runs view.Counts) error {
 	fields := []field{
 		{name: "controller", text: fmt.Sprintf("up %s, start %d on this journal", span(s.Now.Sub(s.Since.Time)), s.Epoch)},
 		{name: "journal", text: fmt.Sprintf("record %d", s.Seq)},
@@ -65,6 +88,7 @@ func (a *app) printStatus(s *view.Status) error {
 		{name: "config", text: fmt.Sprintf("version %d, %s", s.ConfigVersion, shortHash(s.ConfigHash))},
 		{name: "executors", text: counts(s.Executors, view.ExecutorStates)},
 		{name: "tasks", text: counts(s.Tasks, taskStates())},
+		{name: "runs", text: runsText(runs)},
 		{name: "late", text: lateText(s)},
 	}
 	if s.Paused {
@@ -79,6 +103,15 @@ func (a *app) printStatus(s *view.Status) error {
 		fields = append(fields, field{"disk", "full: new work is refused", red})
 	}
 	return a.page(a.out, fields)
+}
+
+// runsText counts the runs that go on.
+func runsText(runs view.Counts) string {
+	text := counts(runs, openStates)
+	if text == "none" {
+		return "none going on"
+	}
+	return text
 }
 
 func taskStates() []string {
