@@ -1,56 +1,12 @@
 package wire
 
 import (
-	"fmt"
-	"slices"
 	"strconv"
 	"strings"
 
 	"apollo11/engine/task"
 	"apollo11/engine/view"
 )
-
-// A unit's values are bounded in a page, so that a row always fits a frame and a
-// page does not drown who asked: op=task shows them whole.
-const (
-	maxShown     = 4 << 10  // of one value
-	maxShownSide = 32 << 10 // of a unit's inputs, or its outputs
-	maxShownKey  = 1 << 10  // of a key's value, before or after
-	maxRestored  = 500      // changed keys that are listed
-	markBytes    = 64       // what shorten adds at most
-)
-
-// shorten cuts a value and says what is missing: how long it is, and a hash, so
-// that two that differ further on differ here. What that would not make shorter
-// stays.
-func shorten(value string, most int) string {
-	if len(value) <= most+markBytes {
-		return value
-	}
-	return fmt.Sprintf("%s… (%d bytes, %s)", value[:wholeRunes(value[:most])], len(value), shortHash(task.HashText([]byte(value))))
-}
-
-// shortHash keeps 16 digits.
-func shortHash(hash string) string { return hash[:min(len(hash), len("sha256:")+16)] }
-
-// shortened leaves what is short enough alone. What passes maxShownSide is one
-// value, under a name that no other can have.
-func shortened(values view.Object) view.Object {
-	if !slices.ContainsFunc(values, func(v task.Value) bool { return len(v.Value) > maxShown+markBytes }) && task.Values(values).Size() <= maxShownSide {
-		return values
-	}
-	short := make(view.Object, 0, len(values))
-	left := maxShownSide
-	for i, v := range values {
-		if left -= len(v.Name) + min(len(v.Value), maxShown); left < 0 {
-			rest := task.Values(values[i:])
-			text := fmt.Sprintf("%d more (%d bytes, %s)", len(rest), rest.Size(), shortHash(rest.Hash()))
-			return append(short, task.Value{Name: "…", Value: text})
-		}
-		short = append(short, task.Value{Name: v.Name, Value: shorten(v.Value, maxShown)})
-	}
-	return short
-}
 
 // line is a row of one text, whose name says what it is.
 type line struct{ name, text string }

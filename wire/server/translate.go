@@ -158,7 +158,7 @@ func (s *session) appendOperatorAnswer(dst []byte, answer engine.Answer) ([]byte
 	case *view.Page:
 		return wire.AppendRows(dst, wire.PageHead(a), rows(a.Tasks), limit)
 	case *view.Detail:
-		return wire.AppendRows(dst, nil, detailRows(a), limit)
+		return wire.AppendDetail(dst, a, limit)
 	case *view.Explanation:
 		return wire.AppendExplanation(dst, a), nil
 	case *view.KeyPage:
@@ -166,7 +166,7 @@ func (s *session) appendOperatorAnswer(dst []byte, answer engine.Answer) ([]byte
 	case view.Key:
 		return wire.AppendRows(dst, nil, slices.Values([]view.Row{&a}), limit)
 	case *view.EventPage:
-		return wire.AppendRows(dst, wire.EventsHead(a), rows(a.Events), limit)
+		return wire.AppendEvents(dst, a, limit)
 	case *wire.LogChunk:
 		return wire.AppendLogChunk(dst, a), nil
 	}
@@ -183,15 +183,6 @@ func rows[T any, P interface {
 			if !yield(P(&list[i])) {
 				return
 			}
-		}
-	}
-}
-
-// detailRows is a task, then its attempts.
-func detailRows(d *view.Detail) func(yield func(view.Row) bool) {
-	return func(yield func(view.Row) bool) {
-		if yield(d) {
-			rows(d.Attempts)(yield)
 		}
 	}
 }
