@@ -265,6 +265,8 @@ func FuzzManifest(f *testing.F) {
 	f.Add("execute = 'true'\n[in.a]\ntype = 'int'\ndefault = 3\n")
 	f.Add("engine = 'exec'\nexecute = ['a', '${IN_B}']\nin = { b = { min_length = 1 } }\n")
 	f.Add("timeout = 1e99\nexecute = \"\"\"\nx\"\"\"\ncontext=['a']\nfresh=true")
+	f.Add("engine='python'\nexecute='a.py'\nvenv='v'\nrequirements=['a==1']\nkind='resident'\nundo=['b.py']\nsecrets={A='file:a'}\n")
+	f.Add("engine='container'\nimage='i'\nexecute=['a']\narguments=['-t']\nnetwork=true\nresources={cpu=.5,memory='1MiB',disk=3}\ndeps=['a','b']\n[out.p]\ntype='path'\npattern='x'")
 	f.Add("[out.x]\ntype='time'\nmin=2020-01-01\nmax=07:00:00\n")
 	f.Fuzz(func(t *testing.T, text string) {
 		m, faults := parse("units/u.toml", "/units", []byte(text), testDefaults)

@@ -17,7 +17,12 @@ import (
 	"go.uber.org/goleak"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	if units := os.Getenv("APOLLO11_TEST_EXECUTOR"); units != "" {
+		runToDeath(units)
+	}
+	goleak.VerifyTestMain(m)
+}
 
 var testDefaults = Defaults{
 	Retries: 1, RetryInterval: 2 * time.Second, Backoff: 1, Jitter: 0.1,
