@@ -248,7 +248,7 @@ func (x *simExec) units() []task.Unit {
 	in := []task.Rule{{Name: "x"}, {Name: "y", HasDefault: true, Default: fmt.Sprint(x.contract)}}
 	units := []task.Unit{
 		{Name: "fresh", Fresh: true, Idempotent: true, Context: []string{"ctx", "other"}, Retry: retry, Timeout: time.Minute, In: in},
-		{Name: "once", Retry: retry, Timeout: time.Minute, In: in},
+		{Name: "once", Retry: retry, Timeout: time.Minute, In: in, Traits: task.Traits{Undo: true}},
 	}
 	return slices.DeleteFunc(units, func(u task.Unit) bool { return u.Name == x.lacks })
 }

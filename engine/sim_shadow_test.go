@@ -18,6 +18,7 @@ type shadow struct {
 	begun   map[string]bool   // tasks of type once that may have begun in this life
 	ended   map[string]task.State
 	inputs  map[string]string // hash of what a task has to be sent with
+	runs    shadowRuns
 	asked   map[string]string // id of a submission: its type, as it was acknowledged
 }
 
@@ -33,7 +34,7 @@ func newShadow() shadow {
 	return shadow{
 		keys: map[string]string{}, types: map[string]string{}, out: map[string]sentTask{}, last: map[string]task.Version{},
 		changed: map[string]uint64{}, begun: map[string]bool{}, ended: map[string]task.State{},
-		inputs: map[string]string{}, asked: map[string]string{},
+		inputs: map[string]string{}, asked: map[string]string{}, runs: newShadowRuns(),
 	}
 }
 
@@ -52,7 +53,11 @@ func (s *shadow) note(seq uint64, r record) (broken string) {
 		return s.noteResult(seq, r)
 	case *failed:
 		broken = s.noteEnd(r.Task, r.Version, r.Exec)
-		if s.types[r.Task] == "once" && r.Class != task.PrepareFailed {
+		once := s.types[r.Task] == "once"
+		if run := s.runs.of[r.Task]; run != nil {
+			once = once || run.units[r.Task].Retries == 0
+		}
+		if once && r.Class != task.PrepareFailed {
 			s.begun[r.Task] = true
 		}
 		s.over(r.Task, r.Next)
@@ -68,6 +73,8 @@ func (s *shadow) note(seq uint64, r record) (broken string) {
 		}
 	case *repaired:
 		s.changed[r.Key] = seq
+	default:
+		return s.noteRun(r)
 	}
 	return broken
 }
@@ -151,5 +158,8 @@ func (s *shadow) noteResult(seq uint64, r *resulted) string {
 		s.changed[key] = seq
 	}
 	s.over(r.Task, task.Succeeded)
+	if run := s.runs.of[r.Task]; run != nil {
+		run.done[r.Task] = true
+	}
 	return ""
 }

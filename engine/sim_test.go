@@ -156,7 +156,9 @@ func (w *world) record(entry string) {
 		if w.applied[key]++; w.applied[key] > 1 {
 			w.fail("result %s applied twice", key)
 		}
-		w.ok++
+		if _, counts := r.Outputs.Get("n"); counts { // an undo hands nothing on
+			w.ok++
+		}
 	}
 }
 
@@ -181,6 +183,7 @@ func (w *world) check() {
 		w.fail("the course of those that have none was written: %+v", *w.m.courses.at(0))
 	}
 	w.rests()
+	w.runs()
 	w.reads()
 	if len(w.journal)%64 == 0 {
 		w.explains()
@@ -315,9 +318,11 @@ func (w *world) step() {
 	switch n := w.rand.IntN(100); {
 	case n < 12 && !w.calm:
 		w.turn(kill, w.submit)
-	case n < 16 && !w.calm:
+	case n < 15 && !w.calm:
 		w.operator(kill)
-	case n < 18:
+	case n < 17 && !w.calm:
+		w.missions(kill)
+	case n < 19:
 		w.wait()
 	case n < 20:
 		w.imageStep()
