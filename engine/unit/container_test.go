@@ -37,7 +37,7 @@ var importImage = sync.OnceValue(func() error {
 	w := tar.NewWriter(&image)
 	w.WriteHeader(&tar.Header{Name: "bin/busybox", Mode: 0o755, Size: int64(len(program))})
 	w.Write(program)
-	for _, name := range []string{"sh", "cat", "cp", "env", "id", "ls", "mkdir", "mkfifo", "sleep", "test", "wc", "wget", "grep", "printf"} {
+	for _, name := range []string{"sh", "cat", "echo", "env", "id", "ls", "mkdir", "mkfifo", "sleep", "test", "wc", "wget", "grep", "printf"} {
 		w.WriteHeader(&tar.Header{Name: "bin/" + name, Linkname: "busybox", Typeflag: tar.TypeSymlink})
 	}
 	for _, name := range []string{"tmp", "etc", "proc", "sys", "dev"} {

@@ -165,7 +165,7 @@ func TestFreeStart(t *testing.T) {
 // next one that opens the workplace.
 func TestSweepContainer(t *testing.T) {
 	r := newBox(t, "true")
-	args := append([]string{"run", "--detach", "--name", "apollo11-swept"}, machineArgs...)
+	args := append([]string{"run", "--detach", "--network", "none", "--name", "apollo11-swept"}, machineArgs...)
 	out, err := exec.Command("podman", append(args, testImage, "sleep", "40")...).CombinedOutput()
 	if err != nil {
 		t.Fatalf("%v: %s", err, out)
