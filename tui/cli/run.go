@@ -159,7 +159,7 @@ func (a *app) eventCommand() *cobra.Command {
 			return a.online(func(ctx context.Context, c *wire.Client, _ []string) error {
 				runs, err := c.Event(ctx, wire.Happening{Name: args[0], Params: values})
 				if err != nil {
-					return fmt.Errorf("event: %s: %w", args[0], err)
+					return hinted(fmt.Errorf("event: %s: %w", args[0], err), wire.CodeNotFound, "apollo11 missions")
 				}
 				return a.eventDone(args[0], runs)
 			})(cmd, args)
