@@ -57,6 +57,7 @@ type seen struct {
 	keys  *view.KeyPage
 	page  *view.Page
 	tasks []*view.Detail
+	runs  []*view.RunDetail
 }
 
 func (w *world) see() seen {
@@ -74,7 +75,26 @@ func (w *world) see() seen {
 		d.Progress = "" // is not recorded
 		s.tasks = append(s.tasks, d)
 	}
+	runs, err := w.m.runPage(view.RunQuery{})
+	if err != nil {
+		w.fail("%v", err)
+	}
+	for _, row := range runs.Runs {
+		d, err := w.m.runDetail(GetRun{ID: row.ID})
+		if err != nil {
+			w.fail("%v", err)
+		}
+		s.runs = append(s.runs, sameClock(d))
+	}
 	return s
+}
+
+// sameClock leaves out how long a run took until the question was asked.
+func sameClock(d *view.RunDetail) *view.RunDetail {
+	if d.Finished.IsZero() {
+		d.MS = 0
+	}
+	return d
 }
 
 // asked is a question to the past that has to be answered.
@@ -90,6 +110,7 @@ func asked[T any](t *testing.T, p *Past, c Command) T {
 // Any moment of a run, asked for later, is answered as the controller answered
 // at that moment: from the beginning of the journal, and from an image.
 func TestPastIsWhatItWas(t *testing.T) {
+	runs := 0
 	for seed := uint64(1); seed <= 12; seed++ {
 		w := newWorld(t, seed)
 		random := rand.New(rand.NewPCG(seed, 2))
@@ -105,6 +126,7 @@ func TestPastIsWhatItWas(t *testing.T) {
 			}
 		}
 		for _, was := range moments {
+			runs += len(was.runs)
 			whole := &simJournal{entries: w.journal, last: was.seq}
 			tail := &simJournal{entries: w.journal, last: was.seq, images: images}
 			for name, j := range map[string]*simJournal{"whole": whole, "from an image": tail} {
@@ -121,6 +143,9 @@ func TestPastIsWhatItWas(t *testing.T) {
 				t.Fatalf("%d records were folded from the beginning to %d", whole.read, was.seq)
 			}
 		}
+	}
+	if runs == 0 {
+		t.Error("no run of a mission was looked at")
 	}
 }
 
@@ -155,6 +180,20 @@ func (was seen) is(t *testing.T, p *Past, where string) {
 			if strings.Contains(line, "last heard") || strings.Contains(line, "has no connection") {
 				t.Errorf("%s: it claims to know of connections: %s", where, line)
 			}
+		}
+	}
+	if runs := asked[*view.RunPage](t, p, GetRuns{}); len(runs.Runs) != len(was.runs) {
+		t.Errorf("%s: %d runs, not %d", where, len(runs.Runs), len(was.runs))
+	}
+	for _, d := range was.runs {
+		if got := sameClock(asked[*view.RunDetail](t, p, GetRun{ID: d.ID})); !reflect.DeepEqual(got, d) {
+			t.Errorf("%s: run\n%+v\nwas\n%+v", where, got, d)
+		}
+		if text := asked[string](t, p, GetSpec{Run: d.ID}); !strings.Contains(text, d.Mission) {
+			t.Errorf("%s: run %s has the spec %q", where, d.ID, text)
+		}
+		if x := asked[*view.Explanation](t, p, GetExplanation{d.ID}); len(x.Lines) < 2 {
+			t.Errorf("%s: run %s is explained as %+v", where, d.ID, x)
 		}
 	}
 	if p.m.hash() != before {
