@@ -49,8 +49,8 @@
 // A container step is a text for the image's /bin/sh or a program with arguments;
 // it runs under podman, or docker where there is no podman, without a network unless
 // the manifest says so, and sees the work folder, the folder of manifests (to
-// read) and the files handed on under the names that they have outside. Nothing
-// is downloaded: an image that is not on the host fails the attempt. Its shell is
+// read) and the files handed on under the names that they have outside. It
+// inherits no variable that its manifest does not name. Nothing is downloaded: an image that is not on the host fails the attempt. Its shell is
 // process 1, which passes over TERM unless it traps it: such a container ends by
 // KILL, after the grace. A unit whose interpreter or runtime is missing is in
 // Set.Unavailable.

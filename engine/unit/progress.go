@@ -33,6 +33,7 @@ type follower struct {
 	changes  []task.Change       // not handed on yet, of each key one
 	size     int                 // of changes
 	freed    int64               // so much of the file has no memory any more
+	latest   []byte              // message that is reported at the poll's end; nil: none
 }
 
 // poll reports the lines that have come since; at the end an unfinished one
@@ -56,6 +57,10 @@ func (f *follower) poll(end bool) (err error) {
 		f.part = nil
 	}
 	f.handOn()
+	if f.latest != nil {
+		f.message(f.latest)
+		f.latest = nil
+	}
 	if f.resident {
 		f.free()
 	}
@@ -94,8 +99,8 @@ func (f *follower) lines() error {
 	}
 }
 
-// line reports "percent message"; a line without a number has percent -1. A
-// resident unit's line may be a change.
+// line takes one line. A resident unit's may be a change; once it has said as
+// much as a task may in all, only the last message of each poll is reported.
 func (f *follower) line(line []byte) error {
 	if len(line) == 0 {
 		return nil
@@ -103,18 +108,27 @@ func (f *follower) line(line []byte) error {
 	if f.resident && looksLikeChange(line) {
 		return f.changeLine(line)
 	}
-	if f.report == nil {
+	if f.resident && f.offset > mostProgress {
+		f.latest = append(f.latest[:0], line...)
 		return nil
+	}
+	f.message(line)
+	return nil
+}
+
+// message reports "percent message"; a line without a number has percent -1.
+func (f *follower) message(line []byte) {
+	if f.report == nil {
+		return
 	}
 	masked := f.text(strings.ToValidUTF8(string(line), "\ufffd"))
 	text := strings.ToValidUTF8(masked[:min(len(masked), longestProgress)], "\ufffd")
 	first, rest, _ := strings.Cut(text, " ")
 	if n, err := strconv.ParseFloat(strings.TrimSuffix(first, "%"), 64); err == nil && n >= 0 && n <= 100 {
 		f.report(int(n), rest)
-		return nil
+		return
 	}
 	f.report(-1, text)
-	return nil
 }
 
 // looksLikeChange tells a change from a message: no message begins with an

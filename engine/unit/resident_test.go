@@ -3,6 +3,7 @@ package unit
 import (
 	"context"
 	"fmt"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -110,5 +111,18 @@ func TestResidentHasNoLimit(t *testing.T) {
 	}
 	if u := r.job.Manifest.Unit; u.Timeout != 0 || !u.Idempotent || !u.Resident {
 		t.Errorf("%+v", u)
+	}
+}
+
+// A flood of messages does not reach the controller, but the last one does.
+func TestResidentFlood(t *testing.T) {
+	name := filepath.Join(t.TempDir(), "progress")
+	write(t, name, strings.Repeat(strings.Repeat("x", 1023)+"\n", 1000)+"99 the last\n")
+	var count int
+	var last string
+	f := follower{file: name, secrets: &secrets{}, resident: true, report: func(p int, m string) { count, last = count+1, fmt.Sprint(p, " ", m) }}
+	defer f.close()
+	if err := f.poll(false); err != nil || count > mostProgress>>10+8 || last != "99 the last" {
+		t.Errorf("%d messages, the last %.20q: %v", count, last, err)
 	}
 }
