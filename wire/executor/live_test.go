@@ -3,8 +3,10 @@ package executor
 import (
 	"context"
 	"fmt"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -207,4 +209,39 @@ func TestResidentUnitEnds(t *testing.T) {
 		c.ack("t", 1)
 		c.leave()
 	})
+}
+
+// However changes come, their messages hold all of them in order, each message
+// those of one dispatch, no key twice, and none too large for a frame.
+func TestLiveMessages(t *testing.T) {
+	random := rand.New(rand.NewPCG(1, 2))
+	for range 200 {
+		var l live
+		var want []liveChange
+		for range random.IntN(60) {
+			ref := wire.Ref{Task: "t" + strconv.Itoa(random.IntN(2)), Version: task.Version(1 + random.IntN(2))}
+			c := task.Change{Op: task.Op(random.IntN(4)), Key: "k" + strconv.Itoa(random.IntN(9)), Value: strings.Repeat("=", random.IntN(1<<13))}
+			if !l.add(ref, []task.Change{c}) {
+				break
+			}
+			want = append(want, liveChange{ref, c})
+		}
+		var got []liveChange
+		for _, p := range l.take(time.Time{}) {
+			if frame := wire.AppendProgress(nil, &p); len(frame) > wire.MaxFrame {
+				t.Errorf("a frame of %d bytes", len(frame))
+			} else if _, err := wire.ParseMessage(frame[4:]); err != nil {
+				t.Error(err)
+			}
+			for _, c := range p.Changes {
+				got = append(got, liveChange{wire.Ref{Task: p.Task, Version: p.Version}, c})
+			}
+		}
+		if !slices.Equal(got, want) {
+			t.Fatalf("%d changes became %d, or in another order", len(want), len(got))
+		}
+		if l.size != 0 || len(l.list) != 0 {
+			t.Errorf("%d bytes are left", l.size)
+		}
+	}
 }
