@@ -306,6 +306,7 @@ func (m *machine) settle() {
 	m.armFeed()
 	m.expire()
 	m.work()
+	m.proceed()
 	m.pullTriggers()
 	m.proceed()
 	m.retire()

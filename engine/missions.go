@@ -23,9 +23,9 @@ type missionBook struct {
 
 // missionCheck is what a mission's check said, for as long as nothing changes.
 type missionCheck struct {
-	hash    string
-	version uint64 // of the configuration
-	fault   string
+	hash  string
+	known uint64 // types
+	fault string
 }
 
 func newMissionBook() missionBook {
@@ -135,10 +135,10 @@ func (m *machine) missionFault(k knownMission) string {
 		return fault
 	}
 	c := m.checks[name]
-	if c.version == m.configVersion && c.hash == k.hash {
+	if c.known == m.knownTypes() && c.hash == k.hash {
 		return c.fault
 	}
-	c = missionCheck{hash: k.hash, version: m.configVersion}
+	c = missionCheck{hash: k.hash, known: m.knownTypes()}
 	if !needsParams(k.Mission) {
 		p := plan{m: m, mission: k.Mission, hash: k.hash, state: runRunning, check: true}
 		if _, err := p.start(); err != nil {

@@ -61,7 +61,7 @@ func (s *script) runCommand(word string, w *words) Command {
 	case "show":
 		return GetRun{ID: w.plain[0]}
 	}
-	return nil
+	return s.triggerCommand(word, w)
 }
 
 // describeRuns is an answer about missions in words.
@@ -96,7 +96,7 @@ func describeRuns(a Answer) (lines []string) {
 			add("%s %q to %q gone=%v new=%v", k.Key, k.Before, k.After, k.Gone, k.New)
 		}
 	default:
-		add("%T", a)
+		lines = describeTriggers(a)
 	}
 	return lines
 }

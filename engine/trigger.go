@@ -1,8 +1,6 @@
 package engine
 
 import (
-	"cmp"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -29,7 +27,7 @@ type triggers struct {
 	heap    uint32            // of the next moment of a time table
 	scanned uint64            // ends of runs up to this one are seen by all
 	version uint64            // of the state, likewise
-	tried   uint64            // configuration version at which starts were tried last
+	tried   uint64            // knownTypes when it was last tried what waits for them
 	waiting map[string]int    // runs that wait, by mission
 	told    []*happening      // events being worked off
 	faults  map[string]string // of missions' triggers, by name
@@ -186,61 +184,6 @@ func (m *machine) lastEnd() uint64 {
 	return 0
 }
 
-// armTable sets the moment of the next time of all tables, and of giving up to
-// wait for what a start needs.
-func (m *machine) armTable() {
-	var next int64
-	for _, a := range m.triggering.armed {
-		at := a.memory.at
-		if left := m.since + int64(startWait) - m.now.wall; a.trigger.Kind == mission.Start && a.memory.seen < m.epoch && left > 0 {
-			at = m.now.raw + left
-		}
-		if at != 0 && (next == 0 || at < next) {
-			next = at
-		}
-	}
-	if next == 0 {
-		m.wallQ.drop(due{kind: dueTrigger})
-		return
-	}
-	m.wallQ.set(due{kind: dueTrigger}, next)
-}
-
-// tablesDue fires the tables whose time has come.
-func (m *machine) tablesDue() {
-	for _, a := range m.triggering.armed {
-		for a.schedule != nil && a.memory.at != 0 && a.memory.at <= m.now.raw && m.room() {
-			m.tableDue(a)
-		}
-	}
-	m.triggering.tried = 0 // starts may have waited long enough
-	m.armTable()
-}
-
-// tableDue takes one time of a table, or skips what was missed.
-func (m *machine) tableDue(a *armed) {
-	at, now := time.Unix(0, a.memory.at), m.wallTime()
-	f := firing{why: fmt.Sprintf("%s, due %s", a.words, a.schedule.Text(at))}
-	next := a.schedule.Next(at)
-	switch {
-	case now.Sub(at) <= onTime:
-		a.madeUp = 0
-	case a.trigger.CatchUp == mission.CatchAll && a.madeUp < mission.MostMissed:
-		a.madeUp++
-		f.why, f.queue = f.why+", made up for", true
-	case a.trigger.CatchUp == mission.CatchOne:
-		f.why += ", made up for with all that were missed since"
-		next = a.schedule.Next(now)
-	default:
-		next = a.schedule.Next(now.Add(-onTime - 1))
-		m.emit(&triggerSet{Mission: a.known.Mission.Name, Trigger: a.words, Why: "missed since " + a.schedule.Text(at), At: momentOf(next)})
-		m.log.Warn("a time table's moments were missed", "mission", a.known.Mission.Name, "trigger", a.words, "since", at, "next", next)
-		return
-	}
-	f.at = momentOf(next)
-	m.fire(a, f)
-}
-
 // fire starts the mission, or says why not. The trigger's memory moves in the
 // same turn, so that both are on disk or neither.
 func (m *machine) fire(a *armed, f firing) (*view.Run, error) {
@@ -347,6 +290,7 @@ func (m *machine) runOver(r *run) {
 	if m.triggering.waiting[name] > 0 {
 		m.letWaiting(name)
 	}
+	m.more = m.more || len(m.triggering.armed) > 0 // something may come after it
 	for _, a := range m.triggering.armed {
 		if a.trigger.Kind != mission.State || a.known.Mission.Name != name {
 			continue
@@ -364,245 +308,4 @@ func (m *machine) missionOfTask(id string) string {
 		return r.spec.mission.Name
 	}
 	return ""
-}
-
-// pullTriggers fires what follows from runs that ended, from changes of the
-// state, from the start, and from events.
-func (m *machine) pullTriggers() {
-	if !m.triggering.set || m.stopping {
-		return
-	}
-	m.tellEvents()
-	if last := m.lastEnd(); last > m.triggering.scanned && m.runsEnded() {
-		m.triggering.scanned = last
-	}
-	if m.stateVersion != m.triggering.version && m.keysMoved() {
-		m.triggering.version = m.stateVersion
-	}
-	if m.configVersion != m.triggering.tried && m.startsDue() {
-		m.triggering.tried = m.configVersion
-	}
-}
-
-// outOfRoom reports that the turn has no room for another run.
-func (m *machine) outOfRoom() bool {
-	if m.room() {
-		return false
-	}
-	m.more = true
-	return true
-}
-
-// runsEnded fires what comes after a run that succeeded; done says that all was
-// looked at.
-func (m *machine) runsEnded() (done bool) {
-	var after []*armed
-	for _, a := range m.triggering.armed {
-		if a.trigger.Kind == mission.After {
-			after = append(after, a)
-		}
-	}
-	if len(after) == 0 {
-		return true
-	}
-	from, _ := slices.BinarySearchFunc(m.finished, m.triggering.scanned+1, func(x uint32, rank uint64) int {
-		return cmp.Compare(m.runs[x].times.rank, rank)
-	})
-	for _, x := range slices.Clone(m.finished[from:]) {
-		r := m.runs[x]
-		if r.state != runSucceeded || r.origin.Mode > modeResume || r.origin.Sample > 0 {
-			continue // a run that compares, tries or undoes is not the mission's own success
-		}
-		for _, a := range after {
-			if a.trigger.What != r.spec.mission.Name || a.memory.seen >= r.times.rank {
-				continue
-			}
-			if m.outOfRoom() {
-				return false
-			}
-			m.fire(a, firing{why: fmt.Sprintf("after %s, run %s", a.trigger.What, r.id), seen: r.times.rank})
-		}
-	}
-	return true
-}
-
-// keysMoved fires what waits for a key that somebody else changed.
-func (m *machine) keysMoved() (done bool) {
-	for _, a := range m.triggering.armed {
-		if a.trigger.Kind != mission.State {
-			continue
-		}
-		k := m.keys[a.trigger.What]
-		if k == nil || k.at <= a.memory.seen || m.missionOfTask(k.task) == a.known.Mission.Name {
-			continue
-		}
-		if m.outOfRoom() {
-			return false
-		}
-		by := "a person"
-		if k.task != "" {
-			by = "task " + k.task
-		}
-		m.fire(a, firing{why: fmt.Sprintf("%s, changed by %s", a.words, by), seen: k.at})
-	}
-	return true
-}
-
-// startsDue fires what begins with the controller, as soon as its units are
-// known, or when it was waited for long enough: the reason is told then.
-func (m *machine) startsDue() (done bool) {
-	over := m.now.wall >= m.since+int64(startWait)
-	for _, a := range m.triggering.armed {
-		if a.trigger.Kind != mission.Start || a.memory.seen >= m.epoch {
-			continue
-		}
-		if m.outOfRoom() {
-			return false
-		}
-		if over || m.canStart(a) {
-			m.fire(a, firing{why: "the controller's start", seen: m.epoch})
-		}
-	}
-	return true
-}
-
-func (m *machine) canStart(a *armed) bool {
-	p := plan{m: m, mission: a.known.Mission, hash: a.known.hash, state: runRunning, check: true}
-	_, err := p.start()
-	return err == nil
-}
-
-// fileSeen starts a mission for a file, once.
-func (m *machine) fileSeen(c FileSeen) ([]view.Run, error) {
-	k, ok := m.missions[c.Mission]
-	if !ok || c.Trigger < 0 || c.Trigger >= len(k.Mission.Triggers) || k.Mission.Triggers[c.Trigger].Kind != mission.File {
-		return nil, fmt.Errorf("%w: mission %s has no such trigger", ErrNotFound, task.Printable(c.Mission))
-	}
-	words := k.Mission.Triggers[c.Trigger].String()
-	n := slices.IndexFunc(m.triggering.armed, func(a *armed) bool { return a.known.Mission == k.Mission && a.words == words })
-	switch {
-	case n < 0:
-		return nil, fmt.Errorf("%w: %s", ErrInvalid, m.triggering.faults[c.Mission])
-	case c.Path == "" || c.Stamp == "" || len(c.Path) > task.MaxBytes/2 || len(c.Stamp) > maxReason:
-		return nil, fmt.Errorf("%w: a file has a path and a stamp", ErrInvalid)
-	}
-	a := m.triggering.armed[n]
-	if a.memory.files[c.Path] == c.Stamp {
-		return nil, nil
-	}
-	if err := m.mayStartRuns(); err != nil {
-		return nil, err
-	}
-	f := firing{why: "file " + c.Path, path: c.Path, stamp: c.Stamp}
-	if slices.ContainsFunc(k.Mission.Params, func(r task.Rule) bool { return r.Name == fileParam }) {
-		f.params = task.Values{{Name: fileParam, Value: c.Path}}
-	}
-	started, _ := m.fire(a, f) // what stands against it was told
-	if started == nil {
-		return nil, nil
-	}
-	return []view.Run{*started}, nil
-}
-
-// happening is an event that has not started all its missions yet.
-type happening struct {
-	ask    Ask
-	event  Happening
-	rest   []*armed
-	runs   []view.Run
-	failed []error
-}
-
-// happen takes an event: it is answered when all its missions were started.
-func (m *machine) happen(a Ask, c Happening) {
-	h := &happening{ask: a, event: c}
-	if err := m.checkEvent(h); err != nil {
-		m.answer(a, nil, err)
-		return
-	}
-	m.emit(&eventTold{Name: c.Name, Values: h.event.Values, By: cutText(c.Actor, maxActor)})
-	m.triggering.told = append(m.triggering.told, h)
-}
-
-// checkEvent finds who waits for an event, and refuses values that nobody takes.
-func (m *machine) checkEvent(h *happening) (err error) {
-	c := &h.event
-	if err := m.mayStartRuns(); err != nil {
-		return err
-	}
-	if c.Values, err = sortedValues(c.Values); err != nil {
-		return fmt.Errorf("%w: value %w", ErrInvalid, err)
-	}
-	if n := c.Values.Size(); n > task.MaxBytes {
-		return fmt.Errorf("%w: values of %d bytes, at most %d", ErrTooLarge, n, task.MaxBytes)
-	}
-	var names, params []string
-	for _, a := range m.triggering.armed {
-		if a.trigger.Kind != mission.Event {
-			continue
-		}
-		names = append(names, a.trigger.What)
-		if a.trigger.What == c.Name {
-			h.rest = append(h.rest, a)
-			for _, p := range a.known.Mission.Params {
-				params = append(params, p.Name)
-			}
-		}
-	}
-	if len(h.rest) == 0 {
-		return fmt.Errorf("%w: no mission waits for event %s%s", ErrNotFound, task.Printable(c.Name), meant(c.Name, names))
-	}
-	for _, v := range c.Values {
-		if !slices.Contains(params, v.Name) {
-			return fmt.Errorf("%w: no mission that waits for event %s has a parameter %s%s", ErrInvalid, c.Name, v.Name, meant(v.Name, params))
-		}
-	}
-	return nil
-}
-
-// meant is the hint to the nearest of what is known.
-func meant(name string, known []string) string {
-	if near := task.Nearest(name, known); near != "" {
-		return ": did you mean " + near + "?"
-	}
-	return ""
-}
-
-// tellEvents starts what events ask for, as far as the turn has room.
-func (m *machine) tellEvents() {
-	for len(m.triggering.told) > 0 {
-		h := m.triggering.told[0]
-		for ; len(h.rest) > 0; h.rest = h.rest[1:] {
-			if m.outOfRoom() {
-				return
-			}
-			m.tellEvent(h, h.rest[0])
-		}
-		m.triggering.told = m.triggering.told[1:]
-		var err error
-		if len(h.runs) == 0 {
-			err = errors.Join(h.failed...)
-		}
-		m.answer(h.ask, h.runs, err)
-	}
-}
-
-// tellEvent starts one mission, with the values that it has parameters for.
-func (m *machine) tellEvent(h *happening, a *armed) {
-	why := a.words
-	if h.event.Actor != "" {
-		why += ", told by " + cutText(h.event.Actor, maxActor)
-	}
-	var params task.Values
-	for _, v := range h.event.Values {
-		if slices.ContainsFunc(a.known.Mission.Params, func(r task.Rule) bool { return r.Name == v.Name }) {
-			params = append(params, v)
-		}
-	}
-	started, err := m.fire(a, firing{why: why, params: params})
-	if err != nil {
-		h.failed = append(h.failed, fmt.Errorf("mission %s: %w", a.known.Mission.Name, err))
-		return
-	}
-	h.runs = append(h.runs, *started)
 }
