@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"apollo11/engine"
+	"apollo11/engine/mission"
 	"apollo11/engine/view"
 	"apollo11/snapshot"
 )
@@ -41,13 +42,18 @@ type moment struct {
 
 func startLive(t *testing.T, dir string, segment int64, keep time.Duration) *live {
 	t.Helper()
+	return startLiveWith(t, dir, segment, keep, engine.DefaultSettings())
+}
+
+func startLiveWith(t *testing.T, dir string, segment int64, keep time.Duration, set engine.Settings) *live {
+	t.Helper()
 	store, err := snapshot.Open(snapshot.Options{Dir: dir, SegmentSize: segment}, time.Now())
 	if err != nil {
 		t.Fatal(err)
 	}
 	e, err := engine.New(engine.Options{
 		Store: store, Images: disk{store: store, now: time.Now, keep: keep, log: slog.New(slog.DiscardHandler)},
-		Source: source{store}, Settings: engine.DefaultSettings(),
+		Source: source{store}, Settings: set,
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -142,7 +148,7 @@ func TestPastBesideTheWriter(t *testing.T) {
 					}
 				})
 			}
-			l.write(400, 8<<10)
+			l.write(300, 12<<10)
 			close(stop)
 			asking.Wait()
 			if asked[0]-gone[0] == 0 || asked[1]-gone[1] == 0 {
@@ -275,7 +281,7 @@ func TestOffline(t *testing.T) {
 		if _, err := o.Task(t.Context(), "nobody"); !errors.Is(err, engine.ErrNotFound) {
 			t.Errorf("no such task: %v", err)
 		}
-		if _, err := o.Run(t.Context(), "r-9999", ""); !errors.Is(err, engine.ErrNotFound) && !errors.Is(err, engine.ErrInvalid) {
+		if _, err := o.Run(t.Context(), "r-9999", ""); !errors.Is(err, engine.ErrNotFound) {
 			t.Errorf("no such run: %v", err)
 		}
 		if page, err := o.Tasks(t.Context(), view.Query{}); err != nil || len(page.Tasks) != 0 {
@@ -289,6 +295,53 @@ func TestOffline(t *testing.T) {
 		if _, err := o.KeysAt(ctx, 3, view.KeyQuery{}); !errors.Is(err, context.Canceled) {
 			t.Errorf("cancelled: %v", err)
 		}
+	}
+}
+
+// A run that ended long ago has left memory; out of files it is shown as it was.
+func TestOfflineForgottenRun(t *testing.T) {
+	dir := t.TempDir()
+	set := engine.DefaultSettings()
+	set.RetainAge = time.Nanosecond
+	l := startLiveWith(t, dir, 0, 0, set)
+	m, err := mission.Parse("m.toml", []byte("name = \"m\"\n[[units]]\nname = \"a\"\n[[units]]\nname = \"b\"\ndeps = [\"a\"]\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	do := func(c engine.Command) engine.Answer {
+		t.Helper()
+		a, err := l.engine.Do(t.Context(), c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return a
+	}
+	do(engine.Register{Exec: "e1", Types: []string{"a", "b"}, Proto: 2, Instance: "i"})
+	id := do(engine.StartRun{Mission: m, Actor: "test"}).(*view.Run).ID
+	do(engine.CancelRun{Run: id, Reason: "enough", Actor: "test"})
+	l.write(3, 0)
+	if _, err := l.engine.Do(t.Context(), engine.GetRun{ID: id}); !errors.Is(err, engine.ErrNotFound) {
+		t.Fatalf("the run did not leave memory: %v", err)
+	}
+	l.end()
+	o, err := OpenOffline(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		d, err := o.Run(t.Context(), id, "")
+		if err != nil || d.State != "cancelled" || len(d.Units) != 2 {
+			t.Fatalf("%+v, %v", d, err)
+		}
+		if text, err := o.RunSpec(t.Context(), id); err != nil || !strings.Contains(text, "deps") {
+			t.Errorf("its spec: %q, %v", text, err)
+		}
+	}
+	if page, err := o.Runs(t.Context(), view.RunQuery{}); err != nil || len(page.Runs) != 0 {
+		t.Errorf("in the end: %+v, %v", page, err)
+	}
+	if _, err := o.Run(t.Context(), "r-9999", ""); !errors.Is(err, engine.ErrNotFound) {
+		t.Errorf("one that never was: %v", err)
 	}
 }
 

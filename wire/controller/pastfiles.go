@@ -30,8 +30,9 @@ type Offline struct {
 
 	path   string
 	reader *snapshot.Reader
-	file   bool         // one journal file
-	past   *engine.Past // what was asked last, folded; nil: nothing yet
+	file   bool             // one journal file
+	past   *engine.Past     // what was asked last, folded; nil: nothing yet
+	left   map[string]int64 // runs that left memory: the last record before
 }
 
 // OpenOffline opens files for reading.
@@ -44,7 +45,9 @@ func OpenOffline(path string) (*Offline, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Offline{timeline: timeline{r}, Settings: engine.DefaultSettings(), path: path, reader: r, file: !info.IsDir()}, nil
+	return &Offline{
+		timeline: timeline{r}, Settings: engine.DefaultSettings(), path: path, reader: r, file: !info.IsDir(), left: map[string]int64{},
+	}, nil
 }
 
 // at folds up to a moment; 0: all there is.
@@ -102,9 +105,43 @@ func (o *Offline) KeysAt(ctx context.Context, seq int64, q view.KeyQuery) (*view
 	return askAt[*view.KeyPage](ctx, o, seq, engine.GetState{Query: q})
 }
 
-// Run is a run with a page of its units.
+// Run is a run with a page of its units. One that left memory is looked up as it
+// was before, if that is still kept; it has to be named in full.
 func (o *Offline) Run(ctx context.Context, id, cursor string) (*view.RunDetail, error) {
-	return askAt[*view.RunDetail](ctx, o, 0, engine.GetRun{ID: id, Cursor: cursor})
+	return askOfRun[*view.RunDetail](ctx, o, id, engine.GetRun{ID: id, Cursor: cursor})
+}
+
+// askOfRun asks the last moment at which memory had a run.
+func askOfRun[T any](ctx context.Context, o *Offline, id string, c engine.Command) (answer T, err error) {
+	answer, err = askAt[T](ctx, o, o.left[id], c)
+	if !errors.Is(err, engine.ErrNotFound) || o.left[id] != 0 {
+		return answer, err
+	}
+	seq, failed := o.leaving(ctx, id)
+	if failed != nil || seq == 0 {
+		return answer, errors.Join(failed, err)
+	}
+	o.left[id] = seq
+	return askAt[T](ctx, o, seq, c)
+}
+
+// leaving is the last record before a run left memory; 0: it did not.
+func (o *Offline) leaving(ctx context.Context, id string) (int64, error) {
+	for q := (view.EventQuery{Run: id}); ; {
+		page, err := o.page(ctx, q)
+		if err != nil {
+			return 0, err
+		}
+		for n := range page.Events {
+			if page.Events[n].Kind == "run.forget" {
+				return page.Events[n].Seq - 1, nil
+			}
+		}
+		if !page.More {
+			return 0, nil
+		}
+		q.From = page.Next
+	}
 }
 
 // Runs is a page of the runs, newest first.
@@ -114,7 +151,7 @@ func (o *Offline) Runs(ctx context.Context, q view.RunQuery) (*view.RunPage, err
 
 // RunSpec is the mission that a run executes, as it was.
 func (o *Offline) RunSpec(ctx context.Context, run string) (string, error) {
-	return askAt[string](ctx, o, 0, engine.GetSpec{Run: run})
+	return askOfRun[string](ctx, o, run, engine.GetSpec{Run: run})
 }
 
 // Task is all that is known of a task.
