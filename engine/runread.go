@@ -142,7 +142,7 @@ func (m *machine) viewHandover(i uint32, row *view.RunUnit) {
 	known := t.sent > 0 || t.state == task.Queued || m.succeeded(i)
 	if known {
 		inputs := mustParse(spec.inputs)
-		row.InputHash, row.Inputs = inputs.ContentHash(), cutValuesTo(view.Object(inputs), maxShown)
+		row.InputHash, row.Inputs = inputs.ContentHash(), view.Object(inputs)
 	}
 	if known && t.state != task.Skipped {
 		row.Ready = viewTime(t.submitted)
@@ -152,7 +152,7 @@ func (m *machine) viewHandover(i uint32, row *view.RunUnit) {
 	}
 	if m.succeeded(i) {
 		outputs := m.resultOf(i).Outputs
-		row.OutputHash, row.Outputs = outputs.ContentHash(), cutValuesTo(view.Object(outputs), maxShown)
+		row.OutputHash, row.Outputs = outputs.ContentHash(), view.Object(outputs)
 	}
 }
 
