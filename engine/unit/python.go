@@ -55,7 +55,7 @@ func (m *Manifest) readPython(t *table, dir string) {
 	}
 	m.Python = p
 	for key, s := range m.steps() {
-		if !s.none() && s.Args[0] != "-c" && !filepath.IsLocal(s.Args[0]) {
+		if !s.none() && s.Args[0] != "-c" && (!filepath.IsLocal(s.Args[0]) || reference.MatchString(s.Args[0])) {
 			t.fault(key, fmt.Sprintf("%s: want a file within the units folder", task.Printable(s.Args[0])))
 		}
 	}

@@ -98,10 +98,11 @@ func (a *attempt) prepare(ctx context.Context) (err error) {
 	if err := a.openBox(ctx); err != nil {
 		return err
 	}
-	if a.outcome.UnitHash, err = a.Manifest.Hash(); err == nil && a.box.image != "" {
-		a.outcome.UnitHash = withImage(a.outcome.UnitHash, a.box.image)
+	// What cannot be read may be run all the same; its hash is not known then.
+	if hash, err := a.Manifest.Hash(); err == nil {
+		a.outcome.UnitHash = withImage(hash, a.box.image)
 	}
-	return err
+	return nil
 }
 
 // stoppedBy makes an attempt that failed because it was stopped one that was stopped.

@@ -1,6 +1,7 @@
 package unit
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -267,5 +268,17 @@ func TestShareSweep(t *testing.T) {
 	alive.drop()
 	if _, err := os.Stat(alive.dir); err == nil {
 		t.Error("dropped")
+	}
+}
+
+// A long look at a file ends when the attempt is to be stopped.
+func TestStoppedWhileReading(t *testing.T) {
+	r := newRig(t, shell("echo ran", "[in.data]\ntype = 'path'")).shared()
+	write(t, filepath.Join(r.job.Share.Dir, "d"), "x")
+	r.inputs("data", task.File{Share: "s1", Name: "d", Size: 1, Sum: strings.Repeat("0", 64)}.String())
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	if o := r.runFor(ctx); o.Status != task.Stopped || o.Class != task.ByPerson || r.logged.Len() > 0 {
+		t.Errorf("%+v", o)
 	}
 }

@@ -79,6 +79,7 @@ func TestTraitFaults(t *testing.T) {
 		{ok + "engine = 'python'\nrequirements = ['numpy']", `units/u.toml:3: requirements: "numpy": want NAME==VERSION, so that every host runs the same`},
 		{ok + "engine = 'python'\npython = 'python3'\nvenv = 'v'", `units/u.toml:3: python: a virtual environment brings its own: leave out python or venv`},
 		{"engine = 'python'\nexecute = '../x.py'", `units/u.toml:2: execute: ../x.py: want a file within the units folder`},
+		{"engine = 'python'\nexecute = ['${IN_X}']\n[in.x]", `units/u.toml:2: execute: ${IN_X}: want a file within the units folder`},
 		{"engine = 'python'\nexecute = 1", `units/u.toml:2: execute: is 1, want a string, or an array, program first: ["prog", "argument"]`},
 		{ok + "engine = 'container'", `units/u.toml: image: is missing: what should the container be made of?`},
 		{ok + "engine = 'container'\nimage = '--privileged'", `units/u.toml:3: image: "--privileged" is no image's name`},
