@@ -11,6 +11,7 @@
 // damage, which is refused with the file, the byte and the way out.
 //
 // Owners: one goroutine (the engine's loop) calls Append, Full and Close; at
-// most one other writes an image; any may call Read, Last and Prune. They meet
+// most one other writes an image; any may call Read, Seek, ReadImageAt, Last and
+// Prune. They meet
 // in one mutex, in store.go, that nobody holds while the disk works.
 package snapshot
