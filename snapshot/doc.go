@@ -12,6 +12,6 @@
 //
 // Owners: one goroutine (the engine's loop) calls Append, Full and Close; at
 // most one other writes an image; any may call Read, Seek, ReadImageAt, Last and
-// Prune. They meet
-// in one mutex, in store.go, that nobody holds while the disk works.
+// Prune. They meet in one mutex, in store.go, that nobody holds while the disk
+// works.
 package snapshot
