@@ -42,6 +42,17 @@ func (a *app) online(run func(ctx context.Context, c *wire.Client, args []string
 	}
 }
 
+// Reach connects to the controller for a command that can do without. Both are
+// nil if there is none, unless its address was given.
+func (p *Program) Reach(ctx context.Context) (*wire.Client, error) {
+	c, err := p.app.dial(ctx)
+	var exit *ExitError
+	if p.app.addr == "" && p.app.AddrEnv == "" && errors.As(err, &exit) && exit.Code == Unreachable {
+		return nil, nil
+	}
+	return c, err
+}
+
 func (a *app) dial(ctx context.Context) (*wire.Client, error) { return a.dialAs(ctx, false) }
 
 // dialAs connects; quiet: what is read is kept out of the log of every message.

@@ -2,6 +2,7 @@ package start
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -34,6 +35,7 @@ type planning struct {
 	contracts mission.Contracts
 	params    task.Values
 	untimed   map[string]bool // unit types whose manifests set no timeout
+	history                   // what a controller knows
 }
 
 func (p *program) planCommand() *cobra.Command {
@@ -41,7 +43,8 @@ func (p *program) planCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use: "plan MISSION [NAME=VALUE …]", Short: "check a mission before anything runs, and draw it",
 		Long: "Check a mission, a name in the missions folder or a file, against the contracts of its units, draw what\n" +
-			"waits for what, and say how long it takes at most. Nothing is run and no controller is needed.",
+			"waits for what, and say how long it takes at most. Nothing is run and no controller is needed; if one\n" +
+			"answers, its missions, contracts and history say how long it usually takes and how many executors it needs.",
 		Example: "  apollo11 plan weather\n  apollo11 plan config/pipeline.yaml --units ./units\n  apollo11 plan weather extremes=false",
 		RunE:    q.run,
 	}
@@ -61,7 +64,11 @@ func (q *planning) run(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
-	if q.mission, err = q.read(args[0]); err != nil {
+	if err := q.reach(cmd.Context(), q.program); err != nil {
+		return err
+	}
+	defer q.leave()
+	if q.mission, err = q.read(cmd.Context(), args[0]); err != nil {
 		return err
 	}
 	broken, err := q.units()
@@ -71,11 +78,14 @@ func (q *planning) run(cmd *cobra.Command, args []string) error {
 	if q.params, err = q.mission.Check(q.contracts, given); err != nil {
 		return q.refused(args[0], given, append(broken, err))
 	}
+	if err := q.asked(cmd.Context(), args[0], given); err != nil {
+		return err
+	}
 	plan, err := q.plan()
 	if err != nil {
 		return fmt.Errorf("plan: %s: %w", q.mission.Name, err)
 	}
-	q.warn()
+	q.warn(plan)
 	if asJSON, err := cmd.Flags().GetBool("json"); err == nil && asJSON {
 		return plan.encode(cmd.OutOrStdout())
 	}
@@ -118,10 +128,18 @@ func (q *planning) refused(what string, given task.Values, faults []error) error
 // extensions are those of mission files.
 var extensions = []string{".toml", ".yaml", ".yml"}
 
-// read finds a mission by its file, or by its name in the missions folder.
-func (q *planning) read(what string) (*mission.Mission, error) {
-	if slices.Contains(extensions, filepath.Ext(what)) || strings.ContainsRune(what, filepath.Separator) {
+func isFile(what string) bool {
+	return slices.Contains(extensions, filepath.Ext(what)) || strings.ContainsRune(what, filepath.Separator)
+}
+
+// read finds a mission by its file, or by its name: of the controller's, or in the missions
+// folder.
+func (q *planning) read(ctx context.Context, what string) (*mission.Mission, error) {
+	if isFile(what) {
 		return readMission(os.Open, what, what)
+	}
+	if m, err := q.known(ctx, what); m != nil || err != nil {
+		return m, err
 	}
 	folder, shown := fs.FS(nil), q.config.Local.Missions
 	if info, err := os.Stat(shown); err == nil && info.IsDir() {
@@ -184,11 +202,18 @@ func readMission[F fs.File](open func(string) (F, error), name, shown string) (*
 // units loads the contracts; broken are the faults of manifests that the mission
 // uses.
 func (q *planning) units() (broken []error, err error) {
+	for i := range q.config.State {
+		key := &q.config.State[i]
+		q.contracts.Keys = append(q.contracts.Keys, mission.Key{Rule: key.Rule, From: key.From})
+	}
 	dir := q.unitsDir
 	if dir == "" {
 		dir = q.config.Local.Units
 	}
 	if info, err := os.Stat(dir); err != nil || !info.IsDir() {
+		if len(q.stats) > 0 && q.unitsDir == "" {
+			return nil, q.takeContracts(nil)
+		}
 		if q.unitsDir != "" {
 			return nil, &cli.ExitError{Code: cli.Usage, Err: fmt.Errorf("plan: units folder %s is not there", dir), Hint: "apollo11 plan MISSION --units DIR"}
 		}
@@ -212,13 +237,14 @@ func (q *planning) units() (broken []error, err error) {
 	if err := q.findUntimed(dir, defaults, set); err != nil {
 		return nil, err
 	}
-	q.contracts.Units = set.Units()
-	for i := range q.config.State {
-		key := &q.config.State[i]
-		q.contracts.Keys = append(q.contracts.Keys, mission.Key{Rule: key.Rule, From: key.From})
+	if err := q.takeContracts(set.Units()); err != nil {
+		return nil, err
 	}
 	for _, f := range set.Faults {
 		name := strings.TrimSuffix(filepath.Base(f.File), ".toml")
+		if q.offered(name) && q.unitsDir == "" {
+			continue // an executor runs with another one
+		}
 		if slices.ContainsFunc(q.mission.Units, func(u mission.Unit) bool { return u.Uses == name }) {
 			broken = append(broken, f)
 		}
@@ -243,11 +269,29 @@ func (q *planning) findUntimed(dir string, d unit.Defaults, set *unit.Set) error
 	return nil
 }
 
+// hasNone reports whether nobody set a unit's timeout. A contract that came from
+// an executor does not say so: the default is taken for none.
+func (q *planning) hasNone(u *mission.Unit) bool {
+	switch {
+	case u.Timeout > 0:
+		return false
+	case q.offered(u.Uses) && q.unitsDir == "":
+		return q.timeout(u) == q.config.Unit.Timeout
+	}
+	return q.untimed[u.Uses]
+}
+
 // warn speaks of what is allowed, and seldom meant.
-func (q *planning) warn() {
+func (q *planning) warn(p *plan) {
+	if p.Forecast != nil {
+		for _, warning := range p.Forecast.tooShort() {
+			fmt.Fprintf(q.Stderr, "warning: %s\n", warning)
+		}
+	}
 	told := map[string]bool{}
-	for _, u := range q.mission.Units {
-		if q.untimed[u.Uses] && u.Timeout == 0 && !told[u.Uses] {
+	for i := range q.mission.Units {
+		u := &q.mission.Units[i]
+		if q.hasNone(u) && !told[u.Uses] {
 			told[u.Uses] = true
 			fmt.Fprintf(q.Stderr, "warning: unit %s: neither the mission nor the manifest of %s sets a timeout: %s counts\n", u.Name, u.Uses, q.config.Unit.Timeout)
 		}
@@ -263,6 +307,7 @@ type plan struct {
 	Widths   []int             `json:"widths"`
 	Critical []string          `json:"critical"`
 	Longest  int64             `json:"longest_ms"`
+	Forecast *forecast         `json:"forecast"` // null: no controller answers
 
 	graph *mission.Graph
 }
@@ -313,6 +358,9 @@ func (q *planning) plan() (*plan, error) {
 		out.Critical = append(out.Critical, m.Units[i].Name)
 	}
 	out.Longest = total.Milliseconds()
+	if q.client != nil {
+		out.Forecast = q.foresee(graph, skipped)
+	}
 	return out, nil
 }
 
@@ -353,8 +401,14 @@ func (q *planning) tell(w io.Writer, p *plan) error {
 	fmt.Fprintf(w, "\n%s\n", p.graph.Draw(mission.Drawing{Width: width, ASCII: q.ascii(), Note: p.note}))
 	fmt.Fprintf(w, "levels: %d, the widest of %s side by side\n", len(p.Widths), counted(slices.Max(p.Widths)))
 	longest := (time.Duration(p.Longest) * time.Millisecond).Round(time.Second)
-	_, err := fmt.Fprintf(w, "at most %s, if everything on %s\ntakes all the time and attempts that it may\n", longest, shortWay(p.Critical))
-	return err
+	if _, err := fmt.Fprintf(w, "at most %s, if everything on %s\ntakes all the time and attempts that it may\n", longest, shortWay(p.Critical)); err != nil {
+		return err
+	}
+	if p.Forecast == nil {
+		_, err := fmt.Fprintln(w, "\nno history: no controller answers; one that has run these units knows how long they take")
+		return err
+	}
+	return p.Forecast.tell(w)
 }
 
 func counted(units int) string {
