@@ -17,12 +17,16 @@ type fakeRuns struct {
 	runs     []view.RunDetail // newest first
 	missions []view.Mission
 	unitPage int    // 0: all units in one page
+	noRuns   error  // of Runs
 	skip     string // why no task of a run is requeued; empty: it is
 }
 
 // Runs pages with the number of rows before as the cursor.
 func (f *fake) Runs(_ context.Context, q view.RunQuery) (*view.RunPage, error) {
 	err := f.ask("runs %q after %q", q.State, q.Cursor)
+	if f.noRuns != nil {
+		return nil, f.noRuns
+	}
 	p := &view.RunPage{}
 	from, _ := strconv.Atoi(q.Cursor)
 	for i := range f.runs {

@@ -192,6 +192,10 @@ func TestRunsInMissionControl(t *testing.T) {
 	f.over.Status.Seq++
 	r.poll()
 	r.misses("RUNS")
+	f.noRuns = errors.New("unknown op: runs\x1b[2J") // of an older controller
+	f.over.Status.Seq++
+	r.poll()
+	r.sees(`not read: unknown op: runs\x1b[2J`).press("5").sees("unknown op: runs")
 }
 
 // Runs are read page by page; new ones come at the top without moving the cursor.
@@ -252,6 +256,25 @@ func TestLargeRun(t *testing.T) {
 		t.Errorf("read %d pages in a second, want those of one time: %q", n, f.asked)
 	}
 	r.press("-", "D").press("5", "esc", "D").sees("too many to compare here: apollo11 diff")
+}
+
+// What a narrow screen has no room for is counted; a trigger is named as a person is.
+func TestRunBesideTheList(t *testing.T) {
+	f := world()
+	for i := range 30 {
+		f.runs[0].Units = append(f.runs[0].Units, view.RunUnit{Unit: fmt.Sprint("more-", i), State: "queued"})
+	}
+	f.runs[0].By, f.runs[0].Cause = "", "cron 0 2 * * *"
+	r := newRig(t, f, 80, 24).press("5").sees("cron 0 2 * * *").sees("more lines: enter").misses("more-29")
+	r.press("enter", "G").sees("> more-29")
+	f.runs[0].Units = nil
+	f.over.Status.Seq++
+	r.press("esc")
+	r.poll()
+	r.sees("it has no units").press("enter", "enter").sees("no unit here")
+	ring := world()
+	ring.runs[0].Units[0].Deps, ring.runs[0].Units[2].Deps = "clean-2012", "fetch-2012" // which no controller sends
+	newRig(t, ring, 80, 24).press("5").sees("wait for each other in a ring")
 }
 
 // A run that is over is read once.
