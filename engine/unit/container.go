@@ -167,6 +167,17 @@ func (b *box) kill(runtime string) {
 	}
 }
 
+// limitHint is added where the host lets no container raise its limits, which
+// podman's own words do not say how to help.
+const limitHint = `; this host needs unit.container_args = ["--ulimit", "nofile=1024:1024", "--ulimit", "nproc=1024:1024"] in config.toml`
+
+func (b *box) hint(e ending) string {
+	if b.image != "" && e.why == exitedBadly && strings.Contains(e.lastLine, "setting rlimit") {
+		return limitHint
+	}
+	return ""
+}
+
 // closeBox makes sure that a step's container is gone.
 func (a *attempt) closeBox(e ending) {
 	if a.box.name == "" {

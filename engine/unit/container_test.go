@@ -148,6 +148,18 @@ func TestContainerFaults(t *testing.T) {
 	}
 }
 
+func TestLimitHint(t *testing.T) {
+	b := box{image: "1"}
+	e := ending{why: exitedBadly, lastLine: "Error: runc: error during container init: error setting rlimit type 7: operation not permitted"}
+	if !strings.Contains(b.hint(e), "unit.container_args = [") {
+		t.Errorf("%q", b.hint(e))
+	}
+	e.lastLine = "Error: something else"
+	if b.hint(e) != "" {
+		t.Errorf("%q", b.hint(e))
+	}
+}
+
 func TestContainerStopped(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()

@@ -93,6 +93,7 @@ func (a *attempt) step(ctx context.Context, s Step, limit time.Duration) ending 
 	}
 	a.printed.flush()
 	e.lastLine = last.line()
+	e.lastLine += a.box.hint(e)
 	a.closeBox(e)
 	return e
 }
