@@ -86,6 +86,7 @@ func (r *dispatched) apply(s *state) uint32 {
 	e := s.execs[x]
 	s.push(&e.held, inQueue, i)
 	e.soft.bytes += len(s.texts.get(t.spec))
+	e.lift(s.types[t.typ].needs())
 	s.dirty = append(s.dirty, x)
 	s.types[t.typ].out++
 	if t.fresh {

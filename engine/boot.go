@@ -19,6 +19,7 @@ func (m *machine) boot() {
 			m.arm(i)
 		}
 	}
+	m.bootHosts()
 	m.bootRuns()
 	m.countWaiting()
 	m.bootStats()

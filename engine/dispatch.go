@@ -4,32 +4,10 @@ import (
 	"bytes"
 	"fmt"
 	"strconv"
-	"strings"
 	"time"
 
 	"apollo11/engine/task"
 )
-
-// group is the executors that offer the same types, in buckets by load. A
-// dispatch takes the front of the lowest bucket and never looks at the others,
-// so it costs the same with ten executors and with ten thousand.
-type group struct {
-	types   []*workType
-	buckets [maxDepth + 2]bucket
-	low     int // no bucket before it holds anybody
-	members int
-}
-
-// bucket is executors of equal load, longest unused first.
-type bucket struct{ first, last *executor }
-
-// groupPlace is where an executor stands.
-type groupPlace struct {
-	group      *group
-	bucket     int // plus one; 0: in none, it can take nothing now
-	prev, next *executor
-	turn       uint64 // when it was put there: orders equals across groups
-}
 
 // typeSoft is what the loop knows of a type beside the journal.
 type typeSoft struct {
@@ -71,204 +49,110 @@ func (m *machine) noteDuration(typ uint32, took time.Duration) {
 	soft.mean += (took - soft.mean) / 8
 }
 
-// regroup puts an executor into the group of those that offer the same.
-func (m *machine) regroup(x uint32) {
-	e := m.execs[x]
-	m.ungroup(e)
-	var names []string
-	for _, v := range e.offers {
-		t := m.types[m.typ(v.Name)]
-		if v.Value == "" || v.Value == textHash(t.text) {
-			names = append(names, v.Name)
-		}
-	}
-	if len(names) > 0 && e.soft.link != nil && !e.offline {
-		key := strings.Join(names, ",")
-		g := m.groups[key]
-		if g == nil {
-			g = &group{}
-			m.groups[key] = g
-			for _, name := range names {
-				t := m.types[m.typ(name)]
-				g.types = append(g.types, t)
-				t.soft.groups = append(t.soft.groups, g)
-			}
-		}
-		e.soft.group = g
-		g.members++
-		for _, t := range g.types {
-			t.soft.offering++
-		}
-	}
-	m.dirty = append(m.dirty, x)
-}
-
-// ungroup takes an executor out of its group; an empty group goes.
-func (m *machine) ungroup(e *executor) {
-	g := e.soft.group
-	if g == nil {
-		return
-	}
-	e.unplace()
-	e.soft.group = nil
-	g.members--
-	for _, t := range g.types {
-		t.soft.offering--
-	}
-	if g.members > 0 {
-		return
-	}
-	names := make([]string, len(g.types))
-	for n, t := range g.types {
-		names[n] = t.name
-		for k, other := range t.soft.groups {
-			if other == g {
-				t.soft.groups = append(t.soft.groups[:k], t.soft.groups[k+1:]...)
-				break
-			}
-		}
-	}
-	delete(m.groups, strings.Join(names, ","))
-}
-
-// regroupOffering looks anew at every executor that offers a type: its contract
-// has changed, so only those with the same one may work on it.
-func (m *machine) regroupOffering(name string) {
-	for x, e := range m.execs {
-		if e != nil {
-			if _, ok := e.offers.Get(name); ok && e.soft.link != nil {
-				m.regroup(uint32(x))
-			}
-		}
-	}
-}
-
-// replaceExec puts an executor into the bucket of its load, or into none.
-func (m *machine) replaceExec(x uint32) {
-	e := m.execs[x]
-	if e == nil {
-		return
-	}
-	if e.soft.link == nil || e.offline {
-		m.ungroup(e)
-		return
-	}
-	if e.soft.group == nil {
-		return
-	}
-	e.unplace()
-	load := e.load()
-	switch {
-	case e.draining, load > maxDepth, load > 0 && e.soft.long > 0, len(e.soft.zombies) > 0:
-	case e.proto < 2 && (!e.soft.ready || load > 0):
-	case load > 0 && e.soft.bytes >= maxDepthBytes:
-	default:
-		m.places++
-		e.place(load, m.places)
-	}
-}
-
-// place appends an executor to a bucket of its group.
-func (e *executor) place(load int, turn uint64) {
-	b := &e.soft.group.buckets[load]
-	e.soft.group.low = min(e.soft.group.low, load)
-	e.soft.bucket, e.soft.turn, e.soft.prev, e.soft.next = load+1, turn, b.last, nil
-	if b.last != nil {
-		b.last.soft.next = e
-	} else {
-		b.first = e
-	}
-	b.last = e
-}
-
-func (e *executor) unplace() {
-	if e.soft.bucket == 0 {
-		return
-	}
-	b := &e.soft.group.buckets[e.soft.bucket-1]
-	if e.soft.prev != nil {
-		e.soft.prev.soft.next = e.soft.next
-	} else {
-		b.first = e.soft.next
-	}
-	if e.soft.next != nil {
-		e.soft.next.soft.prev = e.soft.prev
-	} else {
-		b.last = e.soft.prev
-	}
-	e.soft.bucket, e.soft.prev, e.soft.next = 0, nil, nil
-}
-
 // dispatch gives out every queued task that somebody can take: the oldest head
-// among the types first.
+// among the lanes first.
 func (m *machine) dispatch() {
 	m.replaceDirty()
 	if m.paused || m.stopping {
 		return
 	}
-	var waiting []*workType
-	for _, t := range m.types[1:] {
-		if t.queue.len > 0 {
-			waiting = append(waiting, t)
-		}
-	}
+	waiting := m.waitingLanes()
 	for len(waiting) > 0 {
 		if !m.room() {
 			m.more = true
 			return
 		}
 		oldest := 0
-		for n, t := range waiting {
-			if m.at(t.queue.oldest).order < m.at(waiting[oldest].queue.oldest).order {
+		for n, l := range waiting {
+			if m.at(l.oldest).order < m.at(waiting[oldest].oldest).order {
 				oldest = n
 			}
 		}
-		t := waiting[oldest]
-		e := m.taker(t)
+		l := waiting[oldest]
+		e := m.taker(l)
 		if e != nil {
-			m.give(t, e)
+			m.give(l, e)
 			m.replaceDirty()
 		}
-		if e == nil || t.queue.len == 0 {
+		if e == nil || l.len == 0 {
 			waiting[oldest] = waiting[len(waiting)-1]
 			waiting = waiting[:len(waiting)-1]
 		}
 	}
 }
 
-func (m *machine) replaceDirty() {
-	for _, x := range m.dirty {
-		m.replaceExec(x)
+// waitingLanes is every lane with tasks in it.
+func (m *machine) waitingLanes() (waiting []*lane) {
+	for _, t := range m.types[1:] {
+		if t.queue.len > 0 {
+			waiting = append(waiting, &t.queue)
+		}
+		waiting = append(waiting, t.shared...)
 	}
-	m.dirty = m.dirty[:0]
+	return waiting
 }
 
-// taker is the executor that the next task of a type goes to: the least loaded,
-// the longest unused among equals.
-func (m *machine) taker(t *workType) *executor {
+// search is for the executor that is least loaded, the longest unused among
+// equals.
+type search struct {
+	best  *executor
+	least int // nobody more loaded will do
+}
+
+func (s *search) look(p *pool) {
+	e, load := p.front()
+	if e == nil || load > s.least {
+		return
+	}
+	if s.best == nil || load < s.least || e.soft.turn < s.best.soft.turn {
+		s.best, s.least = e, load
+	}
+}
+
+// taker is the executor that the next task of a lane goes to. Whoever needs
+// nothing special costs the same with ten executors and with ten thousand; else
+// every site is looked at, once for each thing that happens to any of them.
+func (m *machine) taker(l *lane) *executor {
+	t := l.of
 	if !m.mayStart(t) {
 		return nil
 	}
-	var best *executor
-	least := m.depth(t)
-	for _, g := range t.soft.groups {
-		load := g.lowest()
-		if load > least {
-			continue
+	s, needs := search{least: m.depth(t)}, t.needs()
+	if l.share == "" && needs.IsZero() {
+		for _, g := range t.soft.groups {
+			s.look(&g.pool)
 		}
-		if e := g.buckets[load].first; best == nil || load < least || e.soft.turn < best.soft.turn {
-			best, least = e, load
+		return s.best
+	}
+	if m.inVain(l, s.least) {
+		return nil
+	}
+	l.tried = tried{m.places, s.least}
+	for _, g := range t.soft.groups {
+		for _, site := range g.in(l.share) {
+			if site.fits(needs) {
+				s.look(&site.pool)
+			}
 		}
 	}
-	return best
+	if s.best != nil {
+		l.tried = tried{}
+	}
+	return s.best
 }
 
-// lowest is the first bucket that holds somebody; beyond maxDepth: none does.
-func (g *group) lowest() int {
-	for g.low <= maxDepth && g.buckets[g.low].first == nil {
-		g.low++
+// inVain reports whether nothing has happened since the last search that could
+// make another one end better.
+func (m *machine) inVain(l *lane, depth int) bool {
+	if l.tried.at == 0 || depth > l.tried.depth || m.hosts.freed > l.tried.at {
+		return false
 	}
-	return g.low
+	for _, g := range l.of.soft.groups {
+		if g.news > l.tried.at {
+			return false
+		}
+	}
+	return true
 }
 
 // mayStart reports whether another task of the type may be out at all.
@@ -289,9 +173,9 @@ func (m *machine) mayStart(t *workType) bool {
 	return true
 }
 
-// give dispatches the head of a type's queue, or ends it if it can't be sent.
-func (m *machine) give(t *workType, e *executor) {
-	i := t.queue.oldest
+// give dispatches the head of a lane, or ends it if it can't be sent.
+func (m *machine) give(l *lane, e *executor) {
+	i, t := l.oldest, l.of
 	s, spec := m.own(i), m.specAt(i)
 	inputs, timeout := mustParse(string(spec.inputs)), spec.timeout
 	if timeout == 0 && t.unit != nil {
@@ -405,18 +289,26 @@ func (m *machine) recall(x uint32) {
 		return
 	}
 	for n, i := range m.heldBy(x) {
-		if t := m.at(i); n > 0 && t.state == task.Assigned && m.idleFor(m.types[t.typ]) {
+		if t := m.at(i); n > 0 && t.state == task.Assigned && m.idleFor(i, e) {
 			m.order(e, Recall{Task: m.id(i), Version: t.version})
 		}
 	}
 	m.monoQ.set(who, m.now.mono+int64(recallAfter))
 }
 
-// idleFor reports whether an executor that offers the type has nothing to do.
-func (m *machine) idleFor(t *workType) bool {
+// idleFor reports whether somebody who could take a task that an executor was
+// sent has nothing to do. What the task needs is its own already where it is.
+func (m *machine) idleFor(i uint32, holder *executor) bool {
+	t := m.types[m.at(i).typ]
+	share, needs := m.shareOf(i), t.needs()
 	for _, g := range t.soft.groups {
-		if g.buckets[0].first != nil {
-			return true
+		if e, load := g.pool.front(); e == nil || load > 0 {
+			continue
+		}
+		for _, s := range g.in(share) {
+			if e, load := s.pool.front(); e != nil && load == 0 && (s.host == holder.soft.host || s.fits(needs)) {
+				return true
+			}
 		}
 	}
 	return false

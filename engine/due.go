@@ -113,7 +113,7 @@ func (m *machine) revoke(i uint32, reason string, until int64) {
 	t := m.at(i)
 	e := m.execs[t.exec]
 	id := m.id(i)
-	e.soft.fence(zombie{id, t.version}, until)
+	e.soft.fence(zombie{id, t.version}, haunting{until, m.types[t.typ].needs()})
 	e.soft.busy = max(e.soft.busy, min(until, m.attemptEnd(i)))
 	m.order(e, Revoke{Task: id, Version: t.version, Reason: reason})
 }
@@ -176,6 +176,7 @@ func (m *machine) retireExecs() {
 	}
 	for _, e := range m.execs[1:] {
 		if e != nil && e.offline && e.refs == 0 && e.since < m.now.wall-int64(execMemory) && m.room() {
+			m.moveOut(e)
 			m.emit(&executorForgotten{Exec: e.id})
 		}
 	}

@@ -38,6 +38,10 @@ func (r *edited) apply(s *state) uint32 {
 	t := s.at(i)
 	s.texts.drop(t.spec)
 	t.spec = s.putSpec(&spec, r.Inputs)
+	if t.state == task.Queued && s.shareOf(i) != s.laneOf(t).share {
+		s.unline(i) // others can take it now: it joins them as the last
+		s.line(i, false)
+	}
 	return i
 }
 

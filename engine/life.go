@@ -80,8 +80,8 @@ func (m *machine) checkLife(x uint32) {
 // dropZombies gives up on fenced attempts that nothing was ever heard of.
 func (m *machine) dropZombies(x uint32) {
 	e := m.execs[x]
-	for z, until := range e.soft.zombies {
-		if until <= m.now.mono {
+	for z, h := range e.soft.zombies {
+		if h.until <= m.now.mono {
 			delete(e.soft.zombies, z)
 			m.dirty = append(m.dirty, x)
 		}

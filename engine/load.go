@@ -286,7 +286,7 @@ func (s *state) linkQueue(i uint32) {
 	t := s.at(i)
 	switch {
 	case t.state == task.Queued:
-		s.push(&s.types[t.typ].queue, inQueue, i)
+		s.push(&s.chooseLane(i).list, inQueue, i)
 	case t.state.Out():
 		e := s.execs[t.exec]
 		s.push(&e.held, inQueue, i)

@@ -105,12 +105,13 @@ func (m *machine) queues() []view.Queue {
 		if t.name == "" {
 			continue
 		}
+		queued, oldest := m.queued(t)
 		row := view.Queue{
-			Type: t.name, Queued: int64(t.queue.len), Out: int64(t.out), Limit: int64(m.set.Limits[t.name]),
+			Type: t.name, Queued: int64(queued), Out: int64(t.out), Limit: int64(m.set.Limits[t.name]),
 			Paused: t.paused, Executors: int64(t.soft.offering),
 		}
-		if i := t.queue.oldest; i != 0 {
-			row.OldestMS = max(0, m.now.wall-m.at(i).entered) / int64(time.Millisecond)
+		if oldest != 0 {
+			row.OldestMS = max(0, m.now.wall-m.at(oldest).entered) / int64(time.Millisecond)
 		}
 		rows = append(rows, row)
 	}

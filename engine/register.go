@@ -39,8 +39,11 @@ type place struct {
 
 // burden is what an executor's tasks weigh.
 type burden struct {
-	bytes int // of the tasks it holds
-	long  int // tasks it holds that nothing may wait behind
+	bytes  int            // of the tasks it holds
+	long   int            // tasks it holds that nothing may wait behind
+	uses   task.Resources // declared by the tasks it holds
+	fenced task.Resources // and by its zombies, when it was last looked at
+	host   *host          // that has to carry them
 }
 
 // absence is an executor without a connection.
@@ -52,14 +55,20 @@ type absence struct {
 
 // fences are attempts that nobody waits for, and an executor may still work on.
 type fences struct {
-	zombies map[zombie]int64 // until when that is believed
-	busy    int64            // protocol 1: until when they excuse its silence
+	zombies map[zombie]haunting
+	busy    int64 // protocol 1: until when they excuse its silence
 }
 
 // zombie is a fenced attempt.
 type zombie struct {
 	task    string
 	version task.Version
+}
+
+// haunting is how long a fenced attempt is believed in, and what it takes up.
+type haunting struct {
+	until int64
+	needs task.Resources
 }
 
 type progressNote struct {
@@ -168,7 +177,7 @@ func (m *machine) admit(link Link, c Register) (x uint32, same bool) {
 	e := m.execs[x]
 	e.soft.link, e.soft.ready, e.soft.linked, e.soft.why, e.soft.busy = link, false, m.now.mono, "", 0
 	e.soft.answered, e.soft.mark, e.soft.late = m.now.mono, m.tail, false
-	e.soft.place = place{cutText(c.Share, maxShare), c.Capacity}
+	m.equip(e, place{cutText(c.Share, maxShare), c.Capacity})
 	m.noteHashes(c.Hashes)
 	m.dropHold(x)
 	m.subscribe(e, c.Subscribe && c.Proto > 1)
@@ -269,7 +278,11 @@ func (m *machine) presumed(x uint32) uint32 {
 func (m *machine) greet(id string, reg Registered) {
 	e := m.execs[m.execAt[id]]
 	for _, h := range reg.Stale {
-		e.soft.fence(zombie{h.Task, h.Version}, m.now.mono+int64(undeclaredAttempt))
+		ghost := haunting{until: m.now.mono + int64(undeclaredAttempt)}
+		if i := m.find(h.Task); i != 0 {
+			ghost.needs = m.types[m.at(i).typ].needs()
+		}
+		e.soft.fence(zombie{h.Task, h.Version}, ghost)
 		m.order(e, Revoke{Task: h.Task, Version: h.Version, Reason: "not yours any more"})
 	}
 	if e.draining {
@@ -278,11 +291,11 @@ func (m *machine) greet(id string, reg Registered) {
 }
 
 // fence counts an attempt that nobody waits for as work of its executor.
-func (x *fences) fence(z zombie, until int64) {
+func (x *fences) fence(z zombie, h haunting) {
 	if x.zombies == nil {
-		x.zombies = map[zombie]int64{}
+		x.zombies = map[zombie]haunting{}
 	}
-	x.zombies[z] = until
+	x.zombies[z] = h
 }
 
 // heldBy is the slots of what an executor holds, oldest dispatch first.
@@ -360,6 +373,7 @@ func (m *machine) declare(x uint32, u *task.Unit) (difference string) {
 		return ""
 	}
 	_, err := task.ParseUnit(text)
+	before := t.needs()
 	switch {
 	case err != nil:
 		return cutText(err.Error(), maxReason)
@@ -370,6 +384,9 @@ func (m *machine) declare(x uint32, u *task.Unit) (difference string) {
 	}
 	m.emit(&unitDeclared{Type: u.Name, Text: text})
 	m.emit(&configured{Version: m.configVersion + 1, Hash: m.configHash, Why: "contract of " + u.Name})
+	if t.needs() != before && t.out > 0 {
+		m.recount()
+	}
 	m.regroupOffering(u.Name)
 	return ""
 }

@@ -28,6 +28,8 @@ type state struct {
 	ledger ledger
 	image  *imaging // an image being taken, else nil
 	dirty  []uint32 // soft: executors whose load changed, for dispatch to place anew
+	lanes  lanes    // soft
+	hosts  hosts    // soft
 	feed   feed     // soft
 }
 
@@ -53,9 +55,10 @@ type workType struct {
 	paused bool
 	unit   *task.Unit // nil: no executor ever declared a contract
 	text   string     // the unit's canonical text
-	queue  list
-	out    int // assigned or running
-	refs   int // tasks in memory
+	queue  lane       // of those with no files in a share
+	shared []*lane    // of the others, in no order
+	out    int        // assigned or running
+	refs   int        // tasks in memory
 	soft   typeSoft
 }
 
@@ -77,6 +80,8 @@ func newState() *state {
 		execAt:       map[string]uint32{},
 		keys:         map[string]*stateKey{},
 		held:         map[string]uint32{},
+		lanes:        newLanes(),
+		hosts:        hosts{at: map[string]*host{}},
 		runTable:     newRunTable(),
 		triggerTable: newTriggerTable(),
 		names:        names{keys: map[nameKey]string{}, gone: map[string]*tomb{}},
@@ -142,7 +147,9 @@ func (s *state) typ(name string) uint32 {
 		s.types = append(s.types, nil)
 	}
 	name = strings.Clone(name) // not the frame that it was cut out of
-	s.types[n] = &workType{name: name}
+	t := &workType{name: name}
+	t.queue.of = t
+	s.types[n] = t
 	s.typeAt[name] = n
 	return n
 }
@@ -211,11 +218,12 @@ func (s *state) leave(i uint32, next task.State) {
 	}
 	switch {
 	case t.state == task.Queued:
-		s.pull(&s.types[t.typ].queue, inQueue, i)
+		s.unline(i)
 	case t.state.Out() && !next.Out():
 		e := s.execs[t.exec]
 		s.pull(&e.held, inQueue, i)
 		e.soft.bytes -= len(s.texts.get(t.spec))
+		e.lower(s.types[t.typ].needs())
 		if t.long {
 			t.long = false
 			e.soft.long--
@@ -232,17 +240,17 @@ func (s *state) leave(i uint32, next task.State) {
 
 // line puts a task that entered the queue at its head or its tail.
 func (s *state) line(i uint32, head bool) {
+	l := s.chooseLane(i)
 	t := s.at(i)
-	queue := &s.types[t.typ].queue
 	if head {
 		s.head--
 		t.order = s.head
-		s.pushFront(queue, inQueue, i)
+		s.pushFront(&l.list, inQueue, i)
 		return
 	}
 	s.tail++
 	t.order = s.tail
-	s.push(queue, inQueue, i)
+	s.push(&l.list, inQueue, i)
 }
 
 // setKey changes a key of the global state.

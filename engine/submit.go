@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"strconv"
@@ -83,7 +84,7 @@ func (b *intake) add(spec *task.Spec) error {
 	if r.Task == "" {
 		r.Task = b.newID()
 	}
-	answer := view.Submitted{ID: r.Task, State: r.State, Warning: b.m.warnType(r.Type)}
+	answer := view.Submitted{ID: r.Task, State: r.State, Warning: cmp.Or(b.m.warnType(r.Type), b.m.warnShare(r.Inputs))}
 	if r.Named {
 		b.note(&r, answer, inputs)
 	}
@@ -286,6 +287,9 @@ func (m *machine) fill(typ string, given task.Values) (full task.Values, filled 
 // warnType says so when nobody offers a type.
 func (m *machine) warnType(name string) string {
 	if n, ok := m.typeAt[name]; ok && m.types[n].soft.offering > 0 {
+		if err := m.tooBig(name); err != nil {
+			return err.Error()
+		}
 		return ""
 	}
 	warning := "no executor offers type " + name + " now: the task waits for one"

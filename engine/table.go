@@ -40,6 +40,7 @@ type course struct {
 	undone    bool       // a rollback took its effect back
 	run       uint32     // that it belongs to; 0: none
 	unit      uint32     // of that run's mission
+	lane      uint32     // soft: of a share that it is queued in; 0: in its type's own
 	long      bool       // soft: of a type that no task may wait behind
 }
 
