@@ -57,7 +57,7 @@ func (p *program) demoServe(dir string) (s serve, data string, err error) {
 	}
 	s = serve{program: p, config: c, words: io.Discard}
 	examples, err := s.examples()
-	s.config.Local.Units = filepath.Join(examples, "units")
+	s.config.Local.Units, s.config.Local.Missions = filepath.Join(examples, "units"), filepath.Join(examples, "missions")
 	return s, filepath.Join(examples, "data", "seattle-weather.csv"), err
 }
 

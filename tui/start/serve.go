@@ -63,6 +63,7 @@ type serve struct {
 	out     io.Writer // both
 	log     *slog.Logger
 	ballast []byte // see collectOften
+	bundled string // where the examples are unpacked; empty: nowhere yet
 }
 
 // localGrace is how long local executors may finish what they run at a stop.
@@ -88,6 +89,11 @@ func (s *serve) run(ctx context.Context, t tour) error {
 	c, err := controller.Open(options)
 	if err != nil {
 		return err
+	}
+	if s.usesExamples() { // now that the folder is ours, and before its missions are read
+		if _, err := s.examples(); err != nil {
+			s.log.Error("the bundled examples can't be unpacked", "error", err)
+		}
 	}
 	running, stop := context.WithCancel(context.Background())
 	defer stop()
@@ -175,8 +181,10 @@ func (s *serve) options() (controller.Options, error) {
 	if err != nil {
 		return controller.Options{}, err
 	}
+	settings := s.settings()
+	settings.Zone = time.Local
 	return controller.Options{
-		Dir: c.Data, Addr: c.Listen, Settings: s.settings(), Keep: c.Retention.Journal, Log: s.log, Now: s.Now,
+		Dir: c.Data, Missions: s.missions(), Addr: c.Listen, Settings: settings, Keep: c.Retention.Journal, Log: s.log, Now: s.Now,
 		Server: server.Options{
 			ExecutorToken: executors, OperatorToken: operators, Insecure: c.Auth.Insecure, MaxFrame: int(c.Wire.MaxFrame),
 			MaxConnections: c.Wire.MaxConnections, Build: build(),
@@ -245,15 +253,37 @@ func (s *serve) locals(ctx context.Context, addr string) error {
 // units is the folder of manifests: the configured one, or the embedded examples
 // unpacked into the data folder.
 func (s *serve) units() (string, error) {
-	if info, err := os.Stat(s.config.Local.Units); err == nil && info.IsDir() {
+	if isFolder(s.config.Local.Units) {
 		return filepath.Abs(s.config.Local.Units)
 	}
 	dir, err := s.examples()
 	return filepath.Join(dir, "units"), err
 }
 
-// examples unpacks the bundled examples; what an earlier start unpacked goes.
+// missions is the folder of mission files: the configured one, or the examples'
+// if their units are offered too.
+func (s *serve) missions() string {
+	if isFolder(s.config.Local.Missions) || !s.usesExamples() {
+		return s.config.Local.Missions
+	}
+	return filepath.Join(s.config.Data, "examples", "missions")
+}
+
+// usesExamples reports whether the local executors offer the bundled units.
+func (s *serve) usesExamples() bool {
+	return s.config.Local.Executors > 0 && !isFolder(s.config.Local.Units)
+}
+
+func isFolder(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.IsDir()
+}
+
+// examples unpacks the bundled examples, once; what an earlier start unpacked goes.
 func (s *serve) examples() (string, error) {
+	if s.bundled != "" {
+		return s.bundled, nil
+	}
 	dir, err := filepath.Abs(filepath.Join(s.config.Data, "examples"))
 	if err != nil {
 		return "", err
@@ -261,5 +291,9 @@ func (s *serve) examples() (string, error) {
 	if err := os.RemoveAll(dir); err != nil {
 		return "", err
 	}
-	return dir, os.CopyFS(dir, mission.Examples())
+	if err := os.CopyFS(dir, mission.Examples()); err != nil {
+		return "", err
+	}
+	s.bundled = dir
+	return dir, nil
 }

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"syscall"
 	"time"
+	_ "time/tzdata" // time zones of triggers, also on a machine that has none
 
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
