@@ -17,8 +17,11 @@ func (a *app) resumeCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "resume RUN", Short: "go on where a run failed; what succeeded with unchanged inputs is not run again", Args: words(1, 1),
 		RunE: a.online(func(ctx context.Context, c *wire.Client, args []string) error {
-			_, err := a.startAgain(ctx, c, "resume", wait, func() (*view.Run, error) { return c.Resume(ctx, args[0]) })
-			return err
+			w, err := a.watcher(ctx, c, "resume", wait)
+			if err != nil {
+				return err
+			}
+			return w.again(ctx, func() (*view.Run, error) { return c.Resume(ctx, args[0]) })
 		}),
 	}
 	waitFlag(cmd, &wait)
@@ -26,21 +29,17 @@ func (a *app) resumeCommand() *cobra.Command {
 	return cmd
 }
 
-// startAgain starts a run that comes of another. If it was waited for, it is the
-// watcher's result, whatever the error says of it.
-func (a *app) startAgain(ctx context.Context, c *wire.Client, command string, wait bool, start func() (*view.Run, error)) (*watcher, error) {
-	w, err := a.watcher(ctx, c, command, wait)
-	if err != nil {
-		return w, err
-	}
+// again starts a run that comes of another. If it was waited for it is the
+// result, whatever the error says of it.
+func (w *watcher) again(ctx context.Context, start func() (*view.Run, error)) error {
 	run, err := start()
 	if err != nil {
-		return w, hinted(fmt.Errorf("%s: %w", command, err), wire.CodeNotFound, "apollo11 runs")
+		return hinted(fmt.Errorf("%s: %w", w.command, err), wire.CodeNotFound, "apollo11 runs")
 	}
 	if run == nil {
-		return w, nil // it was a task
+		return nil // it was a task
 	}
-	return w, w.started(ctx, run)
+	return w.started(ctx, run)
 }
 
 // compare shows what was waited for beside its parent; same says that both came
@@ -57,68 +56,91 @@ func (w *watcher) compare(ctx context.Context) (same bool, err error) {
 	return d.Same(), w.app.printDiff(d, [2]string{parent.ID, w.result.ID})
 }
 
+// forking is the flags of fork.
+type forking struct {
+	wire.Fork
+	with []string
+	wait bool
+}
+
 func (a *app) forkCommand() *cobra.Command {
-	var f wire.Fork
-	var with []string
-	wait := false
+	f := &forking{}
 	cmd := &cobra.Command{
 		Use: "fork RUN --from UNIT [--with name=value…]", Short: "repeat a run from a unit on, with other inputs; reuses what is before it", Args: words(1, 1),
 		Long: "Start a run that takes over the results of what does not depend on UNIT, gives UNIT other inputs, and\n" +
 			"runs it and all that depends on it. With --wait the two runs are shown side by side at the end.",
 		Example: "  apollo11 fork r-0001 --from clean --with limit=500 --wait",
-		RunE: func(cmd *cobra.Command, args []string) (err error) {
-			const hint = "apollo11 fork RUN --from UNIT --with name=value"
-			f.Run = args[0]
-			if f.From == "" {
-				return usage(hint, "fork: %s: from which unit", clean(f.Run))
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := f.prepare(args[0]); err != nil {
+				return err
 			}
-			if f.With, err = parsePairs(with); err != nil {
-				return usage(hint, "fork: --with: %w", err)
-			}
-			return a.online(func(ctx context.Context, c *wire.Client, _ []string) error {
-				again, err := a.startAgain(ctx, c, "fork", wait, func() (*view.Run, error) { return c.Fork(ctx, f) })
-				if again == nil {
-					return err
-				}
-				_, failed := again.compare(ctx)
-				return cmp.Or(err, failed)
-			})(cmd, args)
+			return a.online(func(ctx context.Context, c *wire.Client, _ []string) error { return a.fork(ctx, c, f) })(cmd, args)
 		},
 	}
 	cmd.Flags().StringVar(&f.From, "from", "", "the first `UNIT` that runs again")
-	cmd.Flags().StringArrayVar(&with, "with", nil, "give it this input (`name=value`); may be repeated")
-	waitFlag(cmd, &wait)
+	cmd.Flags().StringArrayVar(&f.with, "with", nil, "give it this input (`name=value`); may be repeated")
+	waitFlag(cmd, &f.wait)
 	a.completeRuns(cmd)
 	return cmd
 }
 
+func (f *forking) prepare(run string) (err error) {
+	const hint = "apollo11 fork RUN --from UNIT --with name=value"
+	if f.Run = run; f.From == "" {
+		return usage(hint, "fork: %s: from which unit", clean(run))
+	}
+	if f.With, err = parsePairs(f.with); err != nil {
+		return usage(hint, "fork: --with: %w", err)
+	}
+	return nil
+}
+
+func (a *app) fork(ctx context.Context, c *wire.Client, f *forking) error {
+	w, err := a.watcher(ctx, c, "fork", f.wait)
+	if err != nil {
+		return err
+	}
+	err = w.again(ctx, func() (*view.Run, error) { return c.Fork(ctx, f.Fork) })
+	_, failed := w.compare(ctx)
+	return cmp.Or(err, failed)
+}
+
+// rerunning is the flags of rerun.
+type rerunning struct {
+	id        string
+	atContext bool
+	wait      bool
+}
+
 func (a *app) rerunCommand() *cobra.Command {
-	atContext, wait := false, false
+	r := &rerunning{}
 	cmd := &cobra.Command{
 		Use: "rerun RUN|TASK", Short: "run again with the very same inputs; prints the new id", Args: words(1, 1),
 		Long: "Run a run or a task again with the very same inputs. With --wait the results are compared at the end:\n" +
 			"the exit code is 1 if the new one did not succeed, or came to something else.",
 		RunE: a.online(func(ctx context.Context, c *wire.Client, args []string) error {
-			return a.rerun(ctx, c, args[0], atContext, wait)
+			r.id = args[0]
+			return a.rerun(ctx, c, r)
 		}),
 	}
-	cmd.Flags().BoolVar(&atContext, "at-context", false, "give it the state keys as it saw them then, not as they are now")
-	waitFlag(cmd, &wait)
+	cmd.Flags().BoolVar(&r.atContext, "at-context", false, "give it the state keys as it saw them then, not as they are now")
+	waitFlag(cmd, &r.wait)
 	a.completeRuns(cmd)
 	return cmd
 }
 
-func (a *app) rerun(ctx context.Context, c *wire.Client, id string, atContext, wait bool) error {
-	var submitted []view.Submitted
-	w, err := a.startAgain(ctx, c, "rerun", wait, func() (run *view.Run, err error) {
-		run, submitted, err = c.Rerun(ctx, id, atContext)
+func (a *app) rerun(ctx context.Context, c *wire.Client, r *rerunning) error {
+	w, err := a.watcher(ctx, c, "rerun", r.wait)
+	if err != nil {
+		return err
+	}
+	var tasks []view.Submitted
+	err = w.again(ctx, func() (run *view.Run, err error) {
+		run, tasks, err = c.Rerun(ctx, r.id, r.atContext)
 		return run, err
 	})
-	if len(submitted) > 0 {
-		return a.rerunTask(ctx, c, id, submitted, wait)
-	}
-	if w == nil {
-		return err
+	if len(tasks) > 0 {
+		return a.rerunTask(ctx, c, r, tasks)
 	}
 	same, failed := w.compare(ctx)
 	if err = cmp.Or(err, failed); err == nil && !same {
@@ -129,21 +151,22 @@ func (a *app) rerun(ctx context.Context, c *wire.Client, id string, atContext, w
 
 // rerunTask prints a task that does the work of another again and, if asked to,
 // compares what came of it.
-func (a *app) rerunTask(ctx context.Context, c *wire.Client, id string, list []view.Submitted, wait bool) error {
-	r := receipt{app: a, quiet: a.json && wait, warned: map[string]bool{}}
-	if err := r.print(list); err != nil || !wait {
+func (a *app) rerunTask(ctx context.Context, c *wire.Client, r *rerunning, tasks []view.Submitted) error {
+	accepted := receipt{app: a, quiet: a.json && r.wait, warned: map[string]bool{}}
+	if err := accepted.print(tasks); err != nil || !r.wait {
 		return err
 	}
-	after, err := a.ended(ctx, c, list[0].ID)
+	id := tasks[0].ID
+	after, err := a.ended(ctx, c, id)
 	if stopped(ctx, err) {
-		return &ExitError{Code: Failed, Err: fmt.Errorf("rerun: interrupted; %s goes on", list[0].ID), Hint: "apollo11 task " + list[0].ID}
+		return &ExitError{Code: Failed, Err: fmt.Errorf("rerun: interrupted; %s goes on", id), Hint: "apollo11 task " + id}
 	}
 	if err != nil {
-		return fmt.Errorf("rerun: waiting for %s: %w", list[0].ID, err)
+		return fmt.Errorf("rerun: waiting for %s: %w", id, err)
 	}
-	before, err := c.Task(ctx, id)
+	before, err := c.Task(ctx, r.id)
 	if err != nil {
-		return fmt.Errorf("rerun: %s: %w", id, err)
+		return fmt.Errorf("rerun: %s: %w", r.id, err)
 	}
 	d := view.Compare(taskAlone(before), taskAlone(after))
 	if err := a.printDiff(d, [2]string{before.ID, after.ID}); err != nil {

@@ -160,59 +160,62 @@ func changeCells(c *view.KeyChange) []cell {
 	return []cell{{text: c.Key}, before, after}
 }
 
+// restoring is the flags of state rollback.
+type restoring struct {
+	at     instant
+	reason string
+	yes    bool
+}
+
 func (a *app) restoreCommand() *cobra.Command {
-	var reason string
-	yes := false
+	r := &restoring{}
 	cmd := &cobra.Command{
 		Use: "rollback WHEN --reason TEXT", Short: "put the global state back to what it was; shown before it is done", Args: words(1, 1),
 		Long: "Put the keys of the global state back to what a moment had left: a record's number, or a time. What would\n" +
 			"change is shown first. It is a change like any other: nothing is taken out of the journal.",
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if strings.TrimSpace(reason) == "" {
+		RunE: func(cmd *cobra.Command, args []string) (err error) {
+			if strings.TrimSpace(r.reason) == "" {
 				return usage("apollo11 state rollback WHEN --reason TEXT", "state rollback: %s: --reason is missing", clean(args[0]))
 			}
-			at, err := a.parseInstant(args[0], "state rollback")
-			if err != nil {
+			if r.at, err = a.parseInstant(args[0], "state rollback"); err != nil {
 				return err
 			}
 			if args[0] == present {
 				return usage("apollo11 state rollback 10m --reason TEXT", "state rollback: %s: the state is that already", present)
 			}
-			return a.online(func(ctx context.Context, c *wire.Client, _ []string) error {
-				return a.restore(ctx, c, at, reason, yes)
-			})(cmd, args)
+			return a.online(func(ctx context.Context, c *wire.Client, _ []string) error { return a.restore(ctx, c, r) })(cmd, args)
 		},
 	}
-	cmd.Flags().StringVar(&reason, "reason", "", "why (`TEXT`), for the record")
-	cmd.Flags().BoolVar(&yes, "yes", false, "do not ask")
+	cmd.Flags().StringVar(&r.reason, "reason", "", "why (`TEXT`), for the record")
+	cmd.Flags().BoolVar(&r.yes, "yes", false, "do not ask")
 	return cmd
 }
 
-func (a *app) restore(ctx context.Context, c *wire.Client, at instant, reason string, yes bool) error {
-	seq, err := at.record(ctx, c)
+func (a *app) restore(ctx context.Context, c *wire.Client, r *restoring) error {
+	seq, err := r.at.record(ctx, c)
 	if err != nil {
-		return fmt.Errorf("state rollback: %s: %w", clean(at.text), err)
+		return fmt.Errorf("state rollback: %s: %w", clean(r.at.text), err)
 	}
-	would, err := c.Restore(ctx, wire.Restore{Seq: seq, Check: true, Reason: reason})
+	would, err := c.Restore(ctx, wire.Restore{Seq: seq, Check: true, Reason: r.reason})
 	if err != nil {
 		return fmt.Errorf("state rollback: %w", err)
 	}
 	if len(would.Changed) == 0 {
 		return a.done(restored(would), "state rollback: the state is as record %d left it already", seq)
 	}
-	what := fmt.Sprintf("%s back to what record %d left", task.Plural(changedKeys(would), "key"), seq)
 	if !a.json {
 		if err := a.printChanges(would.Changed); err != nil {
 			return err
 		}
 	}
-	if !yes {
-		typed := fmt.Sprintf("apollo11 state rollback %d --reason %s --yes", seq, Quoted(reason))
+	if !r.yes {
+		what := fmt.Sprintf("%s back to what record %d left", task.Plural(changedKeys(would), "key"), seq)
+		typed := fmt.Sprintf("apollo11 state rollback %d --reason %s --yes", seq, Quoted(r.reason))
 		if err := a.agree("state rollback", what, typed); err != nil {
 			return err
 		}
 	}
-	did, err := c.Restore(ctx, wire.Restore{Seq: seq, Reason: reason})
+	did, err := c.Restore(ctx, wire.Restore{Seq: seq, Reason: r.reason})
 	if err != nil {
 		return fmt.Errorf("state rollback: %w", err)
 	}
