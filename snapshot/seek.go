@@ -7,13 +7,12 @@ import (
 	"sort"
 )
 
-const (
-	// seekSpan is how many bytes are read line by line rather than halved again; a
-	// segment that is no longer is read from its front.
-	seekSpan = 256 << 10
-	// seekRead is how many bytes are read to look at one line.
-	seekRead = 8 << 10
-)
+// seekSpan is how many bytes are read line by line rather than halved again; a
+// segment that is no longer is read from its front. A test makes it small.
+var seekSpan int64 = 256 << 10
+
+// seekRead is how many bytes are read to look at one line.
+const seekRead = 8 << 10
 
 // Seek gives the first entry that is not before what is looked for, one above
 // the last if all are. before has to be true of all entries up to some seq, and

@@ -17,6 +17,9 @@ import (
 // some are long.
 func longJournal(t testing.TB, dir string, r *rand.Rand, segment int64, n int) (s *Store, batches []uint64) {
 	t.Helper()
+	was := seekSpan
+	seekSpan = 8 << 10
+	t.Cleanup(func() { seekSpan = was })
 	s, err := Open(Options{Dir: dir, SegmentSize: segment, Files: noSync()}, day)
 	if err != nil {
 		t.Fatal(err)
@@ -27,7 +30,7 @@ func longJournal(t testing.TB, dir string, r *rand.Rand, segment int64, n int) (
 		for range 1 + r.IntN(40) {
 			size := r.IntN(200)
 			if r.IntN(200) == 0 {
-				size = 300 << 10 // more than is read line by line
+				size = 20 << 10 // more than is read line by line
 			}
 			entries = append(entries, fmt.Appendf(nil, "n=%d %s", s.Last()+1+uint64(len(entries)), strings.Repeat("x", size)))
 			if size > 1000 {
@@ -67,7 +70,7 @@ type seeks interface {
 func TestSeek(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 1))
 	dir := t.TempDir()
-	s, _ := longJournal(t, dir, r, 2<<20, 30_000)
+	s, _ := longJournal(t, dir, r, 128<<10, 4_000)
 	defer s.Close()
 	last := s.Last()
 	for name, in := range map[string]seeks{"store": s, "reader": reader(t, dir)} {
@@ -81,7 +84,7 @@ func TestSeek(t *testing.T) {
 			if err != nil || got != want {
 				t.Fatalf("%s: seek of %d gives %d, %v", name, want, got, err)
 			}
-			if looked > 10_000 {
+			if looked > 500 {
 				t.Fatalf("%s: %d lines were looked at, of %d", name, looked, last)
 			}
 		}
@@ -93,7 +96,7 @@ func TestSeek(t *testing.T) {
 func TestReadFromTheMiddle(t *testing.T) {
 	r := rand.New(rand.NewPCG(2, 1))
 	dir := t.TempDir()
-	s, batches := longJournal(t, dir, r, 4<<20, 20_000)
+	s, batches := longJournal(t, dir, r, 200<<10, 4_000)
 	defer s.Close()
 	froms := []uint64{1, 2, s.Last()}
 	for range 30 {
@@ -106,7 +109,7 @@ func TestReadFromTheMiddle(t *testing.T) {
 			if e.Seq != next || numberOf(t, e.Body) != next || e.Batch > e.Seq {
 				t.Fatalf("from %d: %d, batch %d, stands where %d should", from, e.Seq, e.Batch, next)
 			}
-			if next++; next > from+2000 {
+			if next++; next > from+500 {
 				return enough
 			}
 			return nil
@@ -137,7 +140,7 @@ func TestFindingReadsLittle(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer s.Close()
-	for s.end < 32<<20 {
+	for s.end < 8<<20 {
 		add(t, s, 2000)
 	}
 	bytes, opens := 0, disk().Open
@@ -149,7 +152,7 @@ func TestFindingReadsLittle(t *testing.T) {
 	for n, look := range []func() error{
 		func() error { return s.Read(s.Last()-10_000, func(Entry) error { return enough }) },
 		func() error {
-			_, err := s.Seek(func(b []byte) bool { return len(b) > 0 && bytes < 3<<20 })
+			_, err := s.Seek(func(b []byte) bool { return len(b) > 0 && bytes < 2<<20 })
 			return err
 		},
 	} {
@@ -157,7 +160,7 @@ func TestFindingReadsLittle(t *testing.T) {
 		if err := look(); err != nil && err != enough {
 			t.Fatal(err)
 		}
-		if bytes == 0 || bytes > 2<<20 {
+		if bytes == 0 || bytes > 3<<19 {
 			t.Errorf("look %d read %d bytes of %d", n, bytes, s.end)
 		}
 	}
@@ -168,7 +171,7 @@ func TestFindingReadsLittle(t *testing.T) {
 func TestReadFromTheMiddleOfDamage(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 1))
 	dir := t.TempDir()
-	s, _ := longJournal(t, dir, r, 64<<20, 10_000)
+	s, _ := longJournal(t, dir, r, 64<<20, 2_000)
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
@@ -343,11 +346,11 @@ func TestImageAtBesideTheWriter(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer s.Close()
-	add(t, s, 2000)
+	add(t, s, 600)
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		for seq := uint64(10); seq <= 2000; seq += 10 {
+		for seq := uint64(10); seq <= 600; seq += 5 {
 			save(t, s, seq)
 		}
 	}()
@@ -355,13 +358,13 @@ func TestImageAtBesideTheWriter(t *testing.T) {
 	for n := uint64(0); ; n++ {
 		select {
 		case <-done:
-			if got, _, err := imageAt(t, r, 2000); got != 2000 || err != nil {
+			if got, _, err := imageAt(t, r, 600); got != 600 || err != nil {
 				t.Errorf("in the end: %d, %v", got, err)
 			}
 			return
 		default:
 		}
-		seq := n * 37 % 2000
+		seq := n * 37 % 600
 		if got, ok, err := imageAt(t, r, seq); err != nil || got > seq || ok != (got != 0) {
 			t.Fatalf("%d: image of %d, %v, %v", seq, got, ok, err)
 		}
