@@ -19,10 +19,14 @@ func suggested(s *view.TypeStats) time.Duration {
 	case s.Samples == 0:
 		return 0
 	case s.Samples < enough:
-		return time.Duration(s.MaxUS) * time.Microsecond * 3 / 2
+		return max(leastTimeout, time.Duration(s.MaxUS)*time.Microsecond*3/2)
 	}
-	return time.Duration(s.P99US) * time.Microsecond * 5 / 2
+	return max(leastTimeout, time.Duration(s.P99US)*time.Microsecond*5/2)
 }
+
+// leastTimeout is the shortest that is suggested: a busy host may need as long to
+// start a program at all.
+const leastTimeout = time.Second
 
 // headroom is how many executors are advised where so many units run side by
 // side: 30 % more, since real work turns out larger than what is foreseen.

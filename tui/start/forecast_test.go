@@ -21,6 +21,8 @@ func TestSuggested(t *testing.T) {
 		{1, 2_000_000, 2_000_000, 3 * time.Second},
 		{99, 1_000_000, 4_000_000, 6 * time.Second},
 		{100, 1_000_000, 4_000_000, 2500 * time.Millisecond}, // one slow one no longer counts
+		{7, 800, 900, time.Second},
+		{700, 800, 900, time.Second},
 		{5000, 2_000_000, 60_000_000, 5 * time.Second},
 	} {
 		if got := suggested(&view.TypeStats{Samples: c.samples, P99US: c.p99, MaxUS: c.slowest}); got != c.want {
@@ -159,7 +161,7 @@ TYPE   UNITS  SAMPLES      P50      P99  TIMEOUT  SUGGESTED
 fetch      1      150       1s       2s      30s         5s
 fetch      1      150       1s       2s       1s         5s
 clean      1        0        -        -     1m0s          -
-note       1        2     50ms     60ms       0s       90ms
+note       1        2     50ms     60ms       0s         1s
 
 expected: 2s, by a, c
 no history of clean: taken to be as slow as the slowest of the others
