@@ -130,15 +130,23 @@ func (x *explainer) lasting() (held bool) {
 		x.say("type %s is paused", t.name)
 		x.hint("continue %s", t.name)
 	}
-	if o := x.m.offersOf(t); o.all == 0 {
+	share := x.m.shareOf(x.i)
+	if o := x.m.offersOf(t, share); o.all == 0 {
 		text := "no executor offers type " + t.name
 		if near := task.Nearest(t.name, x.m.offeredTypes()); near != "" {
 			text += "; the nearest that one offers is " + near
 		}
 		x.say("%s", text)
 		x.hint("executors")
+	} else if share != "" && !x.m.seesShare(share) {
+		x.say("%s", noShare(share))
+		x.hint("executors")
 	} else if o.connected() == 0 {
 		x.say("%s", o.text())
+		x.hint("executors")
+	}
+	if err := x.m.tooBig(t.name); err != nil {
+		x.say("%v", err)
 		x.hint("executors")
 	}
 	return len(x.Lines) > before
@@ -156,8 +164,9 @@ func (x *explainer) passing() (held bool) {
 		x.say("its unit is fresh, and task %s has the context key %s until it ends", x.m.id(holder), key)
 		x.hint("explain %s", x.m.id(holder))
 	}
-	if o := x.m.offersOf(t); o.free == 0 && o.connected() > 0 {
+	if o := x.m.offersOf(t, x.m.shareOf(x.i)); o.free == 0 && o.connected() > 0 {
 		x.say("%s", o.text())
+		x.short(o.full)
 		x.hint("executors")
 	}
 	return len(x.Lines) > before

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"fmt"
+	"slices"
 
 	"apollo11/engine/task"
 )
@@ -112,17 +113,19 @@ func (x *explainer) late() {
 // offers counts the executors that offer a type, by what keeps them from taking
 // a task of it.
 type offers struct {
-	free, busy, between              int // connected, and would take one sooner or later
-	offline, away, resting, draining int
-	all                              int
-	one, why                         string // the last one, and the reason of its absence
+	free, busy, between, cramped            int // connected, and would take one sooner or later
+	offline, away, resting, draining, blind int
+	all                                     int
+	one, why                                string  // the last one, and the reason of its absence
+	full                                    []*host // those of the cramped
 }
 
 // connected is how many will take a task in their turn.
-func (o *offers) connected() int { return o.free + o.busy + o.between }
+func (o *offers) connected() int { return o.free + o.busy + o.between + o.cramped }
 
-// offersOf looks at every executor that offers a type.
-func (m *machine) offersOf(t *workType) (o offers) {
+// offersOf looks at every executor that offers a type, for a task with files in a
+// share.
+func (m *machine) offersOf(t *workType, share string) (o offers) {
 	for _, e := range m.execs[1:] {
 		if e == nil {
 			continue
@@ -144,6 +147,13 @@ func (m *machine) offersOf(t *workType) (o offers) {
 			o.resting++
 		case e.draining:
 			o.draining++
+		case share != "" && e.soft.share != share:
+			o.blind++
+		case e.soft.bucket != 0 && e.load() <= m.depth(t) && !e.soft.site.fits(t.needs()):
+			o.cramped++
+			if !slices.Contains(o.full, e.soft.host) {
+				o.full = append(o.full, e.soft.host)
+			}
 		case e.soft.bucket != 0 && e.load() <= m.depth(t):
 			o.free++
 		case e.proto < 2 && !e.soft.ready && e.load() == 0:
@@ -162,7 +172,8 @@ func (o *offers) text() string {
 		text string
 	}{
 		{o.busy, "busy"}, {o.between, "between two heartbeats"}, {o.draining, "draining"}, {o.offline, "offline"}, {o.away, "without a connection"},
-		{o.resting, "resting, for their contract is another"},
+		{o.resting, "resting, for their contract is another"}, {o.blind, "without the share that its files are in"},
+		{o.cramped, "on a host without room for it"},
 	}
 	list := ""
 	for _, k := range kinds {
@@ -181,6 +192,19 @@ func (o *offers) text() string {
 		}
 	}
 	return fmt.Sprintf("none of the %d executors that offer it can take it: %s", o.all, list)
+}
+
+// short says what some hosts lack for the task now.
+func (x *explainer) short(full []*host) {
+	const most = 3
+	needs := x.m.types[x.t.typ].needs()
+	for n, h := range full {
+		if n == most {
+			x.say("and so it is with %d more", len(full)-most)
+			return
+		}
+		x.say("host %s has %s", h, needs.Lacking(h.room(), h.capacity))
+	}
 }
 
 // offeredTypes is the types that a connected executor offers.

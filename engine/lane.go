@@ -154,5 +154,6 @@ func (m *machine) warnShare(inputs task.Values) string {
 }
 
 func noShare(share string) string {
-	return "no executor with share " + printableCut(share, maxShare) + " is connected, and its files are there"
+	share = printableCut(share, maxShare)
+	return "its files are in share " + share + ", and no executor with share " + share + " is connected"
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"strings"
 
 	"apollo11/engine/task"
 )
@@ -22,6 +23,17 @@ type hosts struct {
 	at    map[string]*host
 	freed uint64 // machine.places when one of them had something freed last
 }
+
+// String is the host's name as people read it.
+func (h *host) String() string {
+	if id, own := strings.CutPrefix(h.name, ownHost); own {
+		return "of executor " + id
+	}
+	return printableCut(h.name, maxAbout)
+}
+
+// ownHost begins the name of the host of an executor that names none.
+const ownHost = "\x00"
 
 // room is what is left to give out. A host that has less than it was given out
 // when it had more has none.
@@ -96,7 +108,7 @@ func (m *machine) weigh(e *executor) {
 // moveIn counts an executor to the host that it says it is on. One that names
 // none is alone on its own.
 func (m *machine) moveIn(e *executor) {
-	name := cmp.Or(e.host, "\x00"+e.id)
+	name := cmp.Or(e.host, ownHost+e.id)
 	if h := e.soft.host; h != nil && h.name == name {
 		return
 	}

@@ -118,6 +118,7 @@ func (s *script) register(w *words) (Command, *scriptLink) {
 	id, _, _ := strings.Cut(name, "@")
 	c := Register{Exec: id, Types: w.list("types"), Proto: 2, Instance: w.take("instance")}
 	c.Subscribe = w.flag("subscribe")
+	s.equip(&c, w)
 	if w.take("proto") == "1" {
 		c.Proto = 1
 	}
@@ -146,6 +147,20 @@ func (s *script) register(w *words) (Command, *scriptLink) {
 		s.links[old.id+"!"] = old // the connection before, which nobody closed: "E!"
 	}
 	return c, l
+}
+
+// equip reads where the executor is: cpu in cores, memory and disk in MiB.
+func (s *script) equip(c *Register, w *words) {
+	c.Host, c.Share = w.take("host"), w.take("share")
+	for name, to := range map[string]*int64{"cpu": &c.Capacity.CPU, "memory": &c.Capacity.Memory, "disk": &c.Capacity.Disk} {
+		unit := int64(1 << 20)
+		if name == "cpu" {
+			unit = 1000
+		}
+		if text := w.take(name); text != "" {
+			*to = int64(mustNumber(s.t, text)) * unit
+		}
+	}
 }
 
 func mustVersion(s *script, text string) task.Version {

@@ -3,6 +3,8 @@ package task
 import (
 	"errors"
 	"fmt"
+	"strconv"
+	"strings"
 )
 
 // Resources are what one attempt needs of its host, or what a host has. Zero
@@ -40,6 +42,21 @@ func (r Resources) Fits(room, capacity Resources) bool {
 		(capacity.Disk == 0 || r.Disk <= room.Disk)
 }
 
+// Lacking says where r is more than the room that is left of a capacity.
+func (r Resources) Lacking(room, capacity Resources) string {
+	var parts []string
+	usable := capacity.Usable()
+	add := func(what string, need, left, of, has int64, text func(int64) string) {
+		if has > 0 && need > left {
+			parts = append(parts, fmt.Sprintf("%s of %s %s free, it needs %s", text(left), text(of), what, text(need)))
+		}
+	}
+	add("cores", r.CPU, room.CPU, usable.CPU, capacity.CPU, coresText)
+	add("memory", r.Memory, room.Memory, usable.Memory, capacity.Memory, bytesText)
+	add("disk", r.Disk, room.Disk, usable.Disk, capacity.Disk, bytesText)
+	return strings.Join(parts, "; ")
+}
+
 func (r Resources) check() error {
 	if r.CPU < 0 || r.Memory < 0 || r.Disk < 0 || r.CPU > 1<<40 || r.Memory > 1<<60 || r.Disk > 1<<60 {
 		return errors.New("resources: beyond what a host can have")
@@ -47,9 +64,24 @@ func (r Resources) check() error {
 	return nil
 }
 
+// String is what is declared, in words.
 func (r Resources) String() string {
-	return fmt.Sprintf("%g cores, %s memory, %s disk", float64(r.CPU)/1000, bytesText(r.Memory), bytesText(r.Disk))
+	var parts []string
+	add := func(n int64, what string, text func(int64) string) {
+		if n != 0 {
+			parts = append(parts, text(n)+" "+what)
+		}
+	}
+	add(r.CPU, "cores", coresText)
+	add(r.Memory, "memory", bytesText)
+	add(r.Disk, "disk", bytesText)
+	if len(parts) == 0 {
+		return "nothing"
+	}
+	return strings.Join(parts, ", ")
 }
+
+func coresText(n int64) string { return strconv.FormatFloat(float64(n)/1000, 'g', -1, 64) }
 
 func bytesText(n int64) string {
 	switch {
