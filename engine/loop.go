@@ -231,4 +231,8 @@ func (m *machine) dismissAll(reason string) {
 		m.answer(j.ask, &j.answer, ErrStopping)
 	}
 	m.jobs = nil
+	for _, h := range m.triggering.told {
+		m.answer(h.ask, nil, ErrStopping)
+	}
+	m.triggering.told = nil
 }

@@ -27,6 +27,9 @@ func (m *machine) viewRun(r *run) *view.Run {
 	if r.origin.Sample > 0 {
 		v.Mode = "sample"
 	}
+	if r.state == runWaiting && v.Why == "" {
+		v.Why = m.waitsFor(r)
+	}
 	if r.times.started != 0 {
 		v.MS = (cmp.Or(r.times.finished, m.now.wall) - r.times.started) / int64(time.Millisecond)
 	}

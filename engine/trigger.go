@@ -244,6 +244,14 @@ func (m *machine) runOn(name string) (on *run) {
 	return on
 }
 
+// waitsFor says what a waiting run waits for.
+func (m *machine) waitsFor(r *run) string {
+	if on := m.runOn(r.spec.mission.Name); on != nil && on != r {
+		return "waits for run " + on.id + " of the same mission"
+	}
+	return ""
+}
+
 // countWaiting finds the runs that wait, when the machine starts.
 func (m *machine) countWaiting() {
 	m.triggering.waiting = map[string]int{}

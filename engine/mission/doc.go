@@ -26,8 +26,17 @@
 //	with = { url = "https://…/${params.year}.csv", n = "${first.rows}", say = "${note.text:-nothing}" }
 //	offer = { timeout = "30" }    # like with, but only if the unit's contract names the input
 //	[[triggers]]                  # one of cron, after, event, file, state, start
-//	cron = "0 2 * * *"            # with timezone, catch_up = none|one|all
-//	overlap = "skip"              # skip | queue | allow
+//	cron = "0 2 * * *"            # minute, hour, day, month, weekday, or @daily and its like
+//	timezone = "Europe/Berlin"    # of cron; the controller's, if left out
+//	catch_up = "none"             # none | one | all: runs for the times that were missed
+//	overlap = "skip"              # skip | queue | allow: what happens while a run of it is on
+//
+// The other triggers are after = "MISSION", which fires at the other's success;
+// event = "NAME", whose values are parameters; file = "incoming/*.csv", from the
+// folder above the missions', where a parameter named file gets the path;
+// state = "KEY", changed by anybody but the mission itself; and start = true, when
+// the controller starts. A local time that a clock change skips fires at the next
+// minute that there is, one that comes twice fires once.
 //
 // References are ${params.NAME}, ${UNIT.OUTPUT} and ${state.KEY}, each with a
 // value for its absence after :- where that may be; $${ is a plain ${. Conditions

@@ -221,6 +221,10 @@ func TestChangesAreNoticed(t *testing.T) {
 		t.Fatal(err)
 	}
 	soon("file m 0 new.csv")
+	l.write("missions/m.toml", "name = 'm'\n"+one+"[[triggers]]\nfile = 'deep/er/*.csv'\n") // nothing of it is there
+	soon("m@m.toml/1")
+	l.write("deep/er/new.csv", "1")
+	soon("file m 0 new.csv")
 	l.write("missions/m.toml", "oops")
 	soon("m@m.toml/1!")
 }

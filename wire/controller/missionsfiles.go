@@ -62,17 +62,29 @@ func (s *missions) want() {
 	}
 }
 
-// folders are those in which files may come.
+// folders are those in which files may come, or in which such a folder may.
 func (s *missions) folders() (dirs []string) {
 	for _, w := range s.wanted {
-		found, _ := filepath.Glob(filepath.Dir(w.pattern)) // the pattern was checked
-		for _, dir := range found {
-			if info, err := os.Stat(dir); err == nil && info.IsDir() && !slices.Contains(dirs, dir) {
-				dirs = append(dirs, dir)
+		for pattern := filepath.Dir(w.pattern); ; pattern = filepath.Dir(pattern) {
+			found, _ := filepath.Glob(pattern) // it was checked
+			before := len(dirs)
+			for _, dir := range found {
+				if isFolder(dir) {
+					dirs = append(dirs, dir)
+				}
+			}
+			if len(dirs) > before || pattern == filepath.Dir(pattern) {
+				break
 			}
 		}
 	}
-	return dirs
+	slices.Sort(dirs)
+	return slices.Compact(dirs)
+}
+
+func isFolder(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.IsDir()
 }
 
 // files tells the engine of each file that came and is whole, and says when to
