@@ -145,3 +145,46 @@ type = "path"`)
 		t.Errorf("after the run there is %v", now)
 	}
 }
+
+// Two executors that share nothing, though they are on one host and both offer
+// every unit: who reads a file runs where it was made.
+func TestFilesStayWhereTheyAre(t *testing.T) {
+	t.Parallel()
+	w := handsOnWorld(t)
+	for _, id := range []string{"one", "two", "three"} {
+		w.executor(id, "--share", "share-"+id)
+	}
+	by := map[string]int{}
+	for range 12 {
+		d := w.runs("one.toml")
+		if d.State != "succeeded" || len(d.Units) != 2 || d.Units[0].Executor != d.Units[1].Executor {
+			t.Fatalf("%s %s: %+v", d.State, d.Why, d.Units)
+		}
+		by[d.Units[0].Executor]++
+	}
+	if len(by) < 2 {
+		t.Errorf("all went to one executor: %v", by)
+	}
+}
+
+// A unit whose file nobody sees who could run it waits, and says for what; an
+// executor that comes with that share takes it.
+func TestFileNobodySees(t *testing.T) {
+	t.Parallel()
+	w := handsOnWorld(t)
+	w.executor("makes", "--share", "here", "--types", "make")
+	w.executor("blind", "--share", "there", "--types", "count")
+	id := strings.TrimSpace(w.does("run", "one.toml"))
+	w.becomes(id+":make", "succeeded")
+	if words := w.does("explain", id+":count"); !strings.Contains(words, "without the share") {
+		t.Errorf("it is explained by: %s", words)
+	}
+	if state := w.task(id + ":count").State; state != "queued" {
+		t.Errorf("the unit whose file nobody sees is %s", state)
+	}
+	w.executor("sees", "--share", "here", "--types", "count")
+	eventually(t, "the run's end", func() bool { return w.runDetail(id).State == "succeeded" })
+	if by := w.task(id + ":count").Executor; by != "sees" {
+		t.Errorf("it ran on %s", by)
+	}
+}
