@@ -335,7 +335,11 @@ func (x *missionScreen) strip(s *shared, w, h int) []string {
 	}
 	lines := []string{" " + s.theme.paint(heading, "TIMELINE")}
 	from := max(0, len(x.events)-(h-1))
-	t := layout(timelineColumns, w)
+	wide := 0
+	for i := from; i < len(x.events); i++ {
+		wide = max(wide, width(cmp.Or(x.events[i].Task, x.events[i].Run)))
+	}
+	t := layout(columnsFor(timelineColumns, "TASK", wide), w)
 	cells := eventCells(s)
 	for i := from; i < len(x.events); i++ {
 		lines = append(lines, t.line(s.theme, "  ", cells(&x.events[i]), false))

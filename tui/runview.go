@@ -281,37 +281,54 @@ func (x *runsScreen) detail(s *shared, w int) []string {
 	if at == nil {
 		return []string{"no run here"}
 	}
-	if x.know != nil && x.know.ID == at.ID {
-		return append(runDetail(s, &x.know.Run, x.know.Notes, w), append([]string{"", s.theme.paint(heading, "units")}, x.graph(s, at.ID, w)...)...)
+	f := facts{theme: s.theme, w: w}
+	known := x.know != nil && x.know.ID == at.ID
+	run := at
+	if known {
+		run = &x.know.Run
 	}
-	return runDetail(s, at, nil, w)
+	f.runState(run)
+	if known {
+		f.notes(x.know.Notes)
+		f.head("units")
+		f.lines = append(f.lines, x.graph(s, at.ID, w)...)
+	}
+	f.values("parameters", run.Params)
+	f.runLife(s, run)
+	return f.lines
 }
 
-// runDetail is all that is known of a run but for its units.
-func runDetail(s *shared, r *view.Run, notes []string, w int) []string {
-	f := facts{theme: s.theme, w: w}
+// runState is where a run stands.
+func (f *facts) runState(r *view.Run) {
 	f.title(r.ID + "  " + r.Mission)
 	f.styled("state", r.State, runStyle(r.State))
 	f.styled("why", r.Why, runStyle(r.State))
 	f.add("next", nextOfRun(r))
-	f.add("units", progressOf(r))
-	f.add("mode", r.Mode)
-	f.add("goes on from", r.Parent)
+	f.add("so far", progressOf(r))
+	f.add("parent", r.Parent)
 	f.add("resumed by", r.Child)
+}
+
+func (f *facts) notes(notes []string) {
+	if len(notes) == 0 {
+		return
+	}
+	f.head("notes")
+	for _, note := range notes {
+		f.bullet("·", note)
+	}
+}
+
+// runLife is where a run came from, and when.
+func (f *facts) runLife(s *shared, r *view.Run) {
+	f.head("its life")
+	f.add("mode", r.Mode)
 	f.add("started by", cmp.Or(r.By, r.Cause))
 	f.add("created", s.moment(r.Created))
 	f.add("started", s.moment(r.Started))
 	f.add("finished", s.moment(r.Finished))
 	f.add("took", runTook(r))
 	f.add("spec", shortHash(r.Spec))
-	f.values("parameters", r.Params)
-	if len(notes) > 0 {
-		f.head("notes")
-		for _, note := range notes {
-			f.bullet("·", note)
-		}
-	}
-	return f.lines
 }
 
 // shortHash is enough of a hash to tell it from others.
