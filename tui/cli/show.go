@@ -89,7 +89,11 @@ func (a *app) show(d *view.RunDetail, s *showing) error {
 			return err
 		}
 	case !s.asked:
-		a.say("the graph of %s is drawn by: apollo11 show %s --graph", task.Plural(len(d.Units), "unit"), d.ID)
+		typed := "apollo11 show " + d.ID + " --graph"
+		if a.dataSet {
+			typed += " --data " + Quoted(a.data)
+		}
+		a.say("the graph of %s is drawn by: %s", task.Plural(len(d.Units), "unit"), typed)
 	}
 	if len(units) == 0 {
 		return nil
