@@ -7,6 +7,7 @@ import (
 
 	tea "github.com/charmbracelet/bubbletea"
 
+	"apollo11/engine/task"
 	"apollo11/engine/view"
 )
 
@@ -126,7 +127,7 @@ func plural[N int | int64](n N, noun string) string {
 func pairs(values view.Object) string {
 	parts := make([]string, len(values))
 	for i, v := range values {
-		parts[i] = v.Name + "=" + v.Value
+		parts[i] = v.Name + "=" + task.Shown(v.Value)
 	}
 	return strings.Join(parts, " ")
 }

@@ -33,6 +33,16 @@ func (f File) Within() string {
 	return parts[len(parts)-1]
 }
 
+// Shown is a value as a person reads it: of a file that is handed on its name,
+// size and the first digits of its sum.
+func Shown(value string) string {
+	f, handed, err := ParseFile(value)
+	if !handed || err != nil {
+		return value
+	}
+	return fmt.Sprintf("%s (%d bytes, %s)", f.Within(), f.Size, f.Sum[:6])
+}
+
 // ParseFile reads what String wrote; handed is false for any other text, such as
 // a plain path.
 func ParseFile(value string) (f File, handed bool, err error) {

@@ -49,3 +49,16 @@ func FuzzFile(f *testing.F) {
 		}
 	})
 }
+
+func TestShown(t *testing.T) {
+	f := File{Share: "s1", Name: "r-1/fetch-1.1/out/data.csv", Size: 12, Sum: strings.Repeat("ab", 32)}
+	for value, want := range map[string]string{
+		f.String():       "out/data.csv (12 bytes, ababab)",
+		"share:not/one":  "share:not/one",
+		"days, as it is": "days, as it is",
+	} {
+		if got := Shown(value); got != want {
+			t.Errorf("%s: %q, want %q", value, got, want)
+		}
+	}
+}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 
@@ -52,7 +53,7 @@ func (a *app) diff(ctx context.Context, args []string) error {
 	other := parseSide(args[0])
 	if len(args) == 2 {
 		other = parseSide(args[1])
-	} else if other.id = first.Parent; first.Parent == "" {
+	} else if other.id, other.given = first.Parent, first.Parent; first.Parent == "" {
 		return usage("apollo11 diff "+args[0]+" RUN", "diff: %s: has no parent to compare with", args[0])
 	}
 	second, err := a.lookUp(ctx, other)
@@ -181,7 +182,7 @@ func given(value string, there bool) string {
 	if !there {
 		return "(not given)"
 	}
-	return value
+	return task.Shown(value)
 }
 
 // diffRows has a line for every unit; of many units only for those that differ.
@@ -281,15 +282,35 @@ func contrasts(u *view.UnitDiff) (list []contrast) {
 		return nil
 	}
 	for _, v := range u.Inputs {
-		list = append(list, contrast{"input " + v.Name, given(v.A, v.InA), given(v.B, v.InB)})
+		list = append(list, valueContrast("input "+v.Name, &v))
 	}
 	for _, v := range u.Outputs {
-		list = append(list, contrast{"output " + v.Name, given(v.A, v.InA), given(v.B, v.InB)})
+		list = append(list, valueContrast("output "+v.Name, &v))
 	}
 	if u.Parts&(view.PartState|view.PartError) != 0 {
 		list = append(list, contrast{"outcome", unitOutcome(u.A), unitOutcome(u.B)})
 	}
 	return list
+}
+
+// valueContrast shows two values; long ones from a little before the place where
+// they begin to differ.
+func valueContrast(what string, v *view.ValueDiff) contrast {
+	a, b := given(v.A, v.InA), given(v.B, v.InB)
+	const before = 40
+	same := 0
+	for same < min(len(a), len(b)) && a[same] == b[same] {
+		same++
+	}
+	from := max(0, same-before)
+	for from > 0 && !utf8.RuneStart(a[from]) {
+		from--
+	}
+	if from == 0 || max(len(a), len(b)) <= widestValue {
+		return contrast{what, cutRunes(a, widestValue), cutRunes(b, widestValue)}
+	}
+	what = fmt.Sprintf("%s, from byte %d on", what, from)
+	return contrast{what, "…" + cutRunes(a[from:], widestValue), "…" + cutRunes(b[from:], widestValue)}
 }
 
 // printContrasts prints what of a unit is not the same.

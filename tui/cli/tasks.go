@@ -190,11 +190,27 @@ func failText(class, text string) string {
 	return class + ": " + text
 }
 
-// pairs shows values in one line.
+// widestValue is how many characters of a value stand in a line with others;
+// --json, and task ID, have all of it.
+const widestValue = 200
+
+// cutRunes shortens a text, and says how long it was.
+func cutRunes(s string, most int) string {
+	n := 0
+	for i := range s {
+		if n == most {
+			return fmt.Sprintf("%s… (%d bytes)", s[:i], len(s))
+		}
+		n++
+	}
+	return s
+}
+
+// pairs shows values in one line, the long ones cut.
 func pairs(values view.Object) string {
 	parts := make([]string, len(values))
 	for i, v := range values {
-		parts[i] = v.Name + "=" + v.Value
+		parts[i] = v.Name + "=" + cutRunes(task.Shown(v.Value), widestValue)
 	}
 	return strings.Join(parts, " ")
 }

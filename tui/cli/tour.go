@@ -1,194 +1,211 @@
 package cli
 
 import (
-	"bufio"
 	"context"
+	"errors"
 	"fmt"
-	"io/fs"
 	"slices"
 	"strings"
-	"time"
 
-	"apollo11/engine/mission"
 	"apollo11/engine/task"
 	"apollo11/engine/view"
 	"apollo11/wire"
 )
 
 // Tour is the demo's part of the program: it gives a fresh controller the bundled
-// weather work, waits for its end, and shows what happened.
+// mission weather, waits for its end, and shows what happened.
 type Tour struct {
 	Addr string // of the controller
-	Data string // the weather file, where units find it
-	Pace string // seconds that a unit waits, so that a person can watch; empty: none
+	Pace string // seconds that a unit takes, so that a person can watch; empty: none
 }
 
-// Tour runs the demo.
+// The mission of the demo, the unit of it that fails, and what puts that right.
+const (
+	tourMission = "weather"
+	tourUnit    = "archive"
+	tourInput   = "year"
+	tourValue   = "2014"
+)
+
+// guide is a tour on its way.
+type guide struct {
+	*app
+	client *wire.Client
+}
+
+// Tour runs the demo: a run with a dead letter, and a fork that goes through.
 func (p *Program) Tour(ctx context.Context, t Tour) error {
-	a := p.app
-	c, err := wire.Dial(ctx, t.Addr, wire.ClientOptions{Actor: a.Actor, Build: a.Build})
+	g, close, err := p.guide(ctx, t)
 	if err != nil {
 		return err
 	}
-	defer c.Close()
-	specs, err := t.work()
-	if err != nil {
-		return err
-	}
-	if _, err := c.Submit(ctx, specs); err != nil {
-		return a.failure(err)
-	}
-	fmt.Fprintf(a.out, "%s submitted: the weather of Seattle, month by month\n", task.Plural(len(specs), "task"))
-	if err := a.settle(ctx, c, len(specs)); err != nil {
-		return a.failure(err)
-	}
-	play := replay{app: a}
-	if err := play.play(ctx, c); err != nil {
-		return a.failure(err)
-	}
-	return a.failure(a.answer(ctx, c))
+	defer close()
+	return g.failure(g.show(ctx, t))
 }
 
-// Watched is the demo for the console: the same work, given out year by year.
-// It returns when all is submitted.
+// Watched is the demo for the console: the same mission, at a pace that a person
+// can follow. It returns when the run has started; the dead letter is the person's.
 func (p *Program) Watched(ctx context.Context, t Tour) error {
+	g, close, err := p.guide(ctx, t)
+	if err != nil {
+		return err
+	}
+	defer close()
+	_, err = g.start(ctx, t)
+	return err
+}
+
+func (p *Program) guide(ctx context.Context, t Tour) (g guide, close func(), err error) {
 	a := p.app
 	c, err := wire.Dial(ctx, t.Addr, wire.ClientOptions{Actor: a.Actor, Build: a.Build})
 	if err != nil {
-		return err
+		return g, nil, err
 	}
-	defer c.Close()
-	specs, err := t.work()
-	if err != nil {
-		return err
-	}
-	for _, wave := range waves(specs) {
-		if _, err := c.Submit(ctx, wave); err != nil {
-			return err
-		}
-		select {
-		case <-time.After(waveEvery):
-		case <-ctx.Done():
-			return ctx.Err()
-		}
-	}
-	return nil
+	return guide{a, c}, func() { c.Close() }, nil
 }
 
-// waveEvery is about as long as two executors work on a wave.
-const waveEvery = 9 * time.Second
-
-// waves cuts the work: what goes wrong first, for a person to look at while a
-// year follows the other.
-func waves(specs []task.Spec) [][]task.Spec {
-	var odd, months, reports []task.Spec
-	for _, s := range specs {
-		switch s.Type {
-		case "count_month":
-			months = append(months, s)
-		case "report_year":
-			reports = append(reports, s)
-		default:
-			odd = append(odd, s)
-		}
-	}
-	var list [][]task.Spec
-	for i, report := range reports {
-		year := slices.Clone(months[i*len(months)/len(reports) : (i+1)*len(months)/len(reports)])
-		list = append(list, append(year, report))
-	}
-	list[0] = append(odd, list[0]...)
-	return list
-}
-
-// work is a task for every month and every year of the weather file, one call
-// that fails twice before it gets through, and one report that nobody takes.
-func (t Tour) work() ([]task.Spec, error) {
-	months, years, err := calendar()
-	if err != nil {
+// start starts the mission once there are executors that offer its units.
+func (g guide) start(ctx context.Context, t Tour) (*view.Run, error) {
+	if err := g.offered(ctx); err != nil {
 		return nil, err
 	}
-	file := task.Value{Name: "file", Value: t.Data}
-	spec := func(typ string, inputs ...task.Value) task.Spec {
-		if t.Pace != "" && typ != "file_report" && typ != "call_station" {
-			inputs = append(inputs, task.Value{Name: "pace", Value: t.Pace})
-		}
-		return task.Spec{Type: typ, Inputs: inputs, Retries: task.Unset}
+	s := wire.Start{Mission: tourMission}
+	if t.Pace != "" {
+		s.Params = task.Values{{Name: "pace", Value: t.Pace}}
 	}
-	specs := []task.Spec{spec("call_station", task.Value{Name: "station", Value: "sea-tac"})}
-	for _, month := range months {
-		number := strings.TrimPrefix(month[5:], "0")
-		specs = append(specs, spec("count_month", file, task.Value{Name: "month", Value: number}, task.Value{Name: "year", Value: month[:4]}))
-	}
-	for _, year := range years {
-		specs = append(specs, spec("report_year", file, task.Value{Name: "year", Value: year}))
-	}
-	return append(specs, spec("file_report", task.Value{Name: "year", Value: years[len(years)-1]})), nil
+	return g.client.Start(ctx, s)
 }
 
-// calendar is the months (2012-01) and years of the bundled weather file.
-func calendar() (months, years []string, err error) {
-	file, err := mission.Examples().Open("data/seattle-weather.csv")
-	if err != nil {
-		return nil, nil, err
-	}
-	defer func(f fs.File) { f.Close() }(file)
-	lines := bufio.NewScanner(file)
-	for lines.Scan() {
-		day, _, _ := strings.Cut(lines.Text(), ",")
-		if _, err := time.Parse(time.DateOnly, day); err != nil {
-			continue // the heading
-		}
-		months, years = append(months, day[:7]), append(years, day[:4])
-	}
-	return slices.Compact(months), slices.Compact(years), lines.Err()
-}
-
-// settle waits until nothing is under way any more.
-func (a *app) settle(ctx context.Context, c *wire.Client, total int) error {
-	bar := a.progress("done", total)
-	defer bar.Clear()
-	for {
-		status, err := c.Status(ctx)
+// offered waits for two executors, so that a person sees two at work; one is
+// enough after a while.
+func (g guide) offered(ctx context.Context) error {
+	const wanted, enough = 2, 100 // executors, looks
+	for looks := 0; ; looks++ {
+		list, err := g.client.Executors(ctx)
 		if err != nil {
 			return err
 		}
-		ended := int64(0)
-		for _, s := range task.States() {
-			if s.Terminal() {
-				ended += status.Tasks[s.String()]
+		ready := 0
+		for i := range list {
+			if slices.Contains(view.Names(list[i].Types), "file_report") {
+				ready++
 			}
 		}
-		if bar.Show(int(ended)); ended == int64(total) {
+		if ready >= wanted || ready > 0 && looks > enough {
 			return nil
 		}
-		if err := a.pause(ctx, pollEvery); err != nil {
+		if err := g.pause(ctx, pollEvery); err != nil {
 			return err
 		}
 	}
 }
 
-// answer prints what the work found, and what waits for a person.
-func (a *app) answer(ctx context.Context, c *wire.Client) error {
-	page, err := c.Keys(ctx, view.KeyQuery{})
+// show is the whole tour.
+func (g guide) show(ctx context.Context, t Tour) error {
+	first, err := g.follow(ctx, func() (*view.Run, error) { return g.start(ctx, t) }, "the weather of Seattle, four years side by side")
 	if err != nil {
 		return err
+	}
+	fmt.Fprintln(g.out)
+	if err := g.draw(first.Units); err != nil {
+		return err
+	}
+	before, err := g.answer(ctx)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(g.out, "\n%s", before)
+	if err := g.deadLetter(first); err != nil {
+		return err
+	}
+	return g.repair(ctx, first, before)
+}
+
+// follow starts a run and prints its timeline until it has ended.
+func (g guide) follow(ctx context.Context, start func() (*view.Run, error), what string) (*view.RunDetail, error) {
+	w, err := g.watcher(ctx, g.client, "demo", true)
+	if err != nil {
+		return nil, err
+	}
+	w.play.w = g.out
+	run, err := start()
+	if err != nil {
+		return nil, err
+	}
+	fmt.Fprintf(g.out, "%s: %s, %s: %s\n", clean(run.ID), clean(run.Mission), task.Plural(run.Units, "unit"), what)
+	d, err := w.watch(ctx, run)
+	if w.bar.Clear(); err != nil {
+		return nil, err
+	}
+	return d, w.play.summary()
+}
+
+// deadLetter names what waits for a person, and what can be typed.
+func (g guide) deadLetter(d *view.RunDetail) error {
+	dead := slices.DeleteFunc(slices.Clone(d.Units), func(u view.RunUnit) bool { return u.State != task.Dead.String() })
+	if len(dead) != 1 || dead[0].Unit != tourUnit {
+		return &ExitError{Code: Failed, Err: fmt.Errorf("demo: want one dead letter, %s; there are %d: %s", tourUnit, len(dead), strings.Join(failedUnits(d.Units), "; "))}
+	}
+	u := &dead[0]
+	fmt.Fprintf(g.out, "dead letter: %s %s: %s\n", clean(u.Task), clean(u.Type), clean(failText(u.ErrorClass, u.Error)))
+	for _, typed := range []string{"explain " + u.Task, "logs " + u.Task, "resume " + d.ID, forkTyped(d.ID)} {
+		fmt.Fprintf(g.out, "  apollo11 %s\n", clean(typed))
+	}
+	return nil
+}
+
+func forkTyped(run string) string {
+	return fmt.Sprintf("fork %s --from %s --with %s=%s", run, tourUnit, tourInput, tourValue)
+}
+
+// repair forks the run with a year that the archive takes, and shows that this
+// is all that changed.
+func (g guide) repair(ctx context.Context, first *view.RunDetail, before string) error {
+	fmt.Fprintf(g.out, "\nput right: apollo11 %s\n", clean(forkTyped(first.ID)))
+	fork, err := g.follow(ctx, func() (*view.Run, error) {
+		with := task.Values{{Name: tourInput, Value: tourValue}}
+		return g.client.Fork(ctx, wire.Fork{Run: first.ID, From: tourUnit, With: with})
+	}, "what is the same up to "+tourUnit+" is reused")
+	if err != nil {
+		return err
+	}
+	g.changes(view.Compare(first, fork))
+	after, err := g.answer(ctx)
+	switch {
+	case err != nil:
+		return err
+	case fork.State != task.Succeeded.String():
+		return &ExitError{Code: Failed, Err: fmt.Errorf("demo: %s %s: %s", fork.ID, fork.State, strings.Join(failedUnits(fork.Units), "; "))}
+	case after != before:
+		return &ExitError{Code: Failed, Err: errors.New("demo: the fork counted twice: " + strings.TrimSpace(after))}
+	}
+	_, err = fmt.Fprintln(g.out, "the totals are what they were: nothing was counted twice")
+	return err
+}
+
+// changes is a diff in short: only what is not the same.
+func (g guide) changes(d *view.Diff) {
+	fmt.Fprintf(g.out, "\nwhat is not the same in %s and %s: apollo11 diff %s\n", clean(d.A.ID), clean(d.B.ID), clean(d.B.ID))
+	differ := 0
+	for i := range d.Units {
+		if d.Units[i].Differs() {
+			differ++
+			g.printContrasts(&d.Units[i])
+		}
+	}
+	fmt.Fprintf(g.out, "\n# %s\n", clean(diffSum(d, differ, 0)))
+}
+
+// answer is what the mission found, in the global state.
+func (g guide) answer(ctx context.Context) (string, error) {
+	page, err := g.client.Keys(ctx, view.KeyQuery{})
+	if err != nil {
+		return "", err
 	}
 	value := map[string]string{}
 	for _, k := range page.Keys {
-		value[k.Key] = k.Value
-		if strings.HasPrefix(k.Key, "report.") {
-			fmt.Fprintf(a.out, "%s\n", clean(k.Value))
-		}
+		value[k.Key] = clean(k.Value)
 	}
-	fmt.Fprintf(a.out, "answer: days_total=%s rain_total=%s (tenths of a millimetre) warmest=%s next_batch=%s\n",
-		value["days_total"], value["rain_total"], value["warmest"], value["next_batch"])
-	dead, err := c.Tasks(ctx, view.Query{States: []task.State{task.Dead}})
-	if err != nil {
-		return err
-	}
-	for _, t := range dead.Tasks {
-		fmt.Fprintf(a.out, "dead letter: %s %s: %s\n", clean(t.ID), clean(t.Type), clean(t.ErrorClass+": "+t.Error))
-	}
-	return nil
+	return fmt.Sprintf("answer: days_total=%s rain_total=%s (tenths of a millimetre) warmest=%s next_batch=%s\n",
+		value["days_total"], value["rain_total"], value["warmest"], value["next_batch"]), nil
 }

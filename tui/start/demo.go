@@ -20,17 +20,17 @@ import (
 func (p *program) demoCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use: "demo", Short: "the console on a demo at work: real weather data, retries, a dead letter", Args: cobra.NoArgs, RunE: p.demo,
-		Long: "Real weather data, counted by units that are processes, with retries and a dead letter, on a temporary folder.\n" +
-			"In a terminal it opens the console on it; without one, or with --no-tui, it runs to the end, prints the timeline\n" +
-			"and verifies the journal.",
+		Long: "The mission weather on real data: units that are processes, files from unit to unit, retries and a dead letter,\n" +
+			"on a temporary folder. In a terminal it opens the console on it; without one, or with --no-tui, it runs to the\n" +
+			"end, prints the timeline, puts the dead letter right by a fork, and verifies the journal.",
 	}
 	c.Flags().Bool("no-tui", false, "headless: run to the end, print the timeline, verify the journal")
 	return c
 }
 
-// pace is how long a unit of the watched demo waits, in seconds: long enough to
+// pace is how long a unit of the watched demo takes, in seconds: long enough to
 // be seen at work.
-const pace = "1.2"
+const pace = "5"
 
 // watchedBeat is the watched demo's heartbeat: often enough to be seen.
 const watchedBeat = 2 * time.Second
@@ -49,26 +49,26 @@ func (p *program) demo(cmd *cobra.Command, _ []string) error {
 	return p.demoWatched(cmd, dir)
 }
 
-// demoServe is the demo's controller, and where the weather file is.
-func (p *program) demoServe(dir string) (s serve, data string, err error) {
+// demoServe is the demo's controller, with the bundled examples.
+func (p *program) demoServe(dir string) (s serve, err error) {
 	c, err := p.demoConfig(dir)
 	if err != nil {
-		return s, "", err
+		return s, err
 	}
 	s = serve{program: p, config: c, words: io.Discard}
 	examples, err := s.examples()
 	s.config.Local.Units, s.config.Local.Missions = filepath.Join(examples, "units"), filepath.Join(examples, "missions")
-	return s, filepath.Join(examples, "data", "seattle-weather.csv"), err
+	return s, err
 }
 
 // demoToEnd prints the timeline, then checks the journal.
 func (p *program) demoToEnd(cmd *cobra.Command, dir string) error {
-	s, data, err := p.demoServe(dir)
+	s, err := p.demoServe(dir)
 	if err != nil {
 		return err
 	}
 	err = s.run(cmd.Context(), func(ctx context.Context, addr string) error {
-		return p.Tour(ctx, cli.Tour{Addr: addr, Data: data})
+		return p.Tour(ctx, cli.Tour{Addr: addr})
 	})
 	if err != nil {
 		return exit(err)
@@ -83,13 +83,13 @@ func (p *program) demoToEnd(cmd *cobra.Command, dir string) error {
 
 // demoWatched shows the console on the demo at work; its folder stays.
 func (p *program) demoWatched(cmd *cobra.Command, dir string) error {
-	s, data, err := p.demoServe(dir)
+	s, err := p.demoServe(dir)
 	if err != nil {
 		return err
 	}
 	s.config.Heartbeat.Interval = watchedBeat
 	err = s.withConsole(cmd.Context(), func(ctx context.Context, addr string) error {
-		return p.Watched(ctx, cli.Tour{Addr: addr, Data: data, Pace: pace})
+		return p.Watched(ctx, cli.Tour{Addr: addr, Pace: pace})
 	})
 	if err != nil {
 		return exit(err)
