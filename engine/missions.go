@@ -2,6 +2,7 @@ package engine
 
 import (
 	"fmt"
+	"strings"
 
 	"apollo11/engine/mission"
 	"apollo11/engine/task"
@@ -93,7 +94,7 @@ func (m *machine) missionList() []view.Mission {
 }
 
 func (m *machine) viewMission(name string, n NamedMission) view.Mission {
-	v := view.Mission{Name: name, File: n.File, Fault: n.Fault}
+	v := view.Mission{Name: name, File: n.File, Fault: faultText(n.Fault)}
 	if n.Mission == nil {
 		return v
 	}
@@ -116,7 +117,13 @@ func (m *machine) viewMission(name string, n NamedMission) view.Mission {
 	if v.Fault == "" {
 		v.Fault = m.missionFault(m.missions[name])
 	}
+	v.Fault = faultText(v.Fault)
 	return v
+}
+
+// faultText is several faults on a line.
+func faultText(text string) string {
+	return cutText(strings.ReplaceAll(text, "\n", "; "), maxReason)
 }
 
 // paramText is a parameter's type, and its default.
@@ -134,6 +141,11 @@ func (m *machine) missionFault(k knownMission) string {
 	if fault := m.triggering.faults[name]; fault != "" {
 		return fault
 	}
+	for _, t := range k.Mission.Triggers {
+		if _, there := m.missions[t.What]; t.Kind == mission.After && !there {
+			return fmt.Sprintf("%s: %s: there is no such mission%s", k.File, t.String(), meant(t.What, sortedNames(m.missions)))
+		}
+	}
 	c := m.checks[name]
 	if c.known == m.knownTypes() && c.hash == k.hash {
 		return c.fault
@@ -142,7 +154,7 @@ func (m *machine) missionFault(k knownMission) string {
 	if !needsParams(k.Mission) {
 		p := plan{m: m, mission: k.Mission, hash: k.hash, state: runRunning, check: true}
 		if _, err := p.start(); err != nil {
-			c.fault = err.Error()
+			c.fault = strings.TrimPrefix(err.Error(), ErrInvalid.Error()+": ")
 		}
 	}
 	m.checks[name] = c

@@ -44,7 +44,8 @@ func (m *machine) tablesDue() {
 // tableIsDue reports whether a table's time has come, and its units have: after
 // the controller's start they are waited for.
 func (m *machine) tableIsDue(a *armed) bool {
-	return a.schedule != nil && a.memory.at != 0 && a.memory.at <= m.now.raw && (m.waitedLong() || m.canStart(a, nil) == nil)
+	due := a.schedule != nil && a.memory.at != 0 && a.memory.at <= m.now.raw
+	return due && (m.waitedLong() || a.madeUp > 0 || m.canStart(a, nil) == nil)
 }
 
 // waitedLong reports that what has not come since the controller's start is no
