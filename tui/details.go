@@ -45,7 +45,7 @@ func (f *facts) values(title string, values view.Object) {
 	}
 	f.head(title)
 	for _, v := range values {
-		for i, part := range wrap(v.Name+" = "+v.Value, f.w-2) {
+		for i, part := range wrap(v.Name+" = "+task.Shown(v.Value), f.w-2) {
 			lead := "  "
 			if i > 0 {
 				lead = "    "

@@ -7,6 +7,7 @@ import (
 
 	tea "github.com/charmbracelet/bubbletea"
 
+	"apollo11/engine/task"
 	"apollo11/engine/view"
 )
 
@@ -209,7 +210,7 @@ func valueText(v *view.ValueDiff) string {
 		if !in {
 			return "(not there)"
 		}
-		return text
+		return task.Shown(text)
 	}
 	return v.Name + ": " + side(v.A, v.InA) + " → " + side(v.B, v.InB)
 }

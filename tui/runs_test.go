@@ -143,6 +143,17 @@ func TestCompareSame(t *testing.T) {
 	r.press("esc", "D").sees("not the same mission text").sees("year: 2013 → (not there)")
 }
 
+// A file that is handed on is shown by its name, wherever values are.
+func TestFilesAreNamed(t *testing.T) {
+	f := world()
+	file := func(run, sum string) view.Object {
+		return view.Object{{Name: "data", Value: "share:03f1/" + run + "/fetch-2013/year.csv#12131," + strings.Repeat(sum, 32)}}
+	}
+	f.runs[0].Units[1].Outputs, f.runs[1].Units[1].Outputs = file("r-0002", "ab"), file("r-0001", "cd")
+	r := newRig(t, f, 80, 24).press("5", "D", "enter").sees("data: year.csv (12131 bytes, cdcdcd) → year.csv (12131 bytes, ababab)")
+	r.press("esc", "esc", "enter", "j", "enter").sees("data = year.csv (12131 bytes, ababab)").misses("share:")
+}
+
 func TestExplainRun(t *testing.T) {
 	f := world()
 	f.detail["r-0001"] = view.Detail{Task: view.Task{ID: "r-0001", State: "failed"}}
