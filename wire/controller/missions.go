@@ -106,8 +106,8 @@ func (s *missions) turn(ctx context.Context, changed bool) time.Duration {
 	now := s.now()
 	if changed || now.Sub(s.readAt) >= s.rescan {
 		s.readAt = now
-		if s.read() || !s.told {
-			s.tell(ctx)
+		if changed := s.read(); s.failed == "" && (changed || !s.told) {
+			s.tell(ctx) // not before the folder could be read: missions that seem gone lose their memory
 		}
 	}
 	return s.files(ctx, now)

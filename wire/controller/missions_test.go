@@ -138,6 +138,26 @@ func TestMissionsAreToldWhenTheFolderChanges(t *testing.T) {
 	l.expect(1, "missions")
 }
 
+func TestAFolderThatCannotBeReadIsNoEmptyOne(t *testing.T) {
+	l := newLookout(t)
+	l.write("missions", "a file where a folder should be")
+	l.expect(0, "")
+	l.expect(rescan, "")
+	if n := strings.Count(l.words.String(), "can't be read"); n != 1 {
+		t.Errorf("it is said %d times: %s", n, &l.words)
+	}
+	if err := os.Remove(filepath.Join(l.dir, "missions")); err != nil {
+		t.Fatal(err)
+	}
+	l.write("missions/m.toml", one)
+	l.expect(rescan, "missions m@m.toml/1")
+	if err := os.RemoveAll(filepath.Join(l.dir, "missions")); err != nil {
+		t.Fatal(err)
+	}
+	l.write("missions", "a file again")
+	l.expect(rescan, "")
+}
+
 func TestMissionsThatAreNotTakenAreToldAgain(t *testing.T) {
 	l := newLookout(t)
 	l.refuse = errors.New("no room")
