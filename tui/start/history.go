@@ -93,6 +93,24 @@ func (q *planning) takeContracts(here []task.Unit) error {
 	return nil
 }
 
+// placed gives the faults of a mission that came from the controller their places
+// in its file, which only the controller has read.
+func (q *planning) placed(ctx context.Context, what string, given task.Values, err error) error {
+	var faults mission.Faults
+	if !q.byName || !errors.As(err, &faults) {
+		return err
+	}
+	var said *cli.ExitError
+	if errors.As(q.asked(ctx, what, given), &said) {
+		return said.Err
+	}
+	faults = slices.Clone(faults)
+	for i := range faults {
+		faults[i].File, faults[i].Line, faults[i].Column = "mission "+what, 0, 0
+	}
+	return faults
+}
+
 // asked has the controller check what has passed here, for it knows more: what
 // the hosts have, and what else stands in the way of a start. It is asked only
 // about what it could run as it is.

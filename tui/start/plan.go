@@ -76,7 +76,7 @@ func (q *planning) run(cmd *cobra.Command, args []string) error {
 		return err
 	}
 	if q.params, err = q.mission.Check(q.contracts, given); err != nil {
-		return q.refused(args[0], given, append(broken, err))
+		return q.refused(args[0], given, append(broken, q.placed(cmd.Context(), args[0], given, err)))
 	}
 	if err := q.asked(cmd.Context(), args[0], given); err != nil {
 		return err
