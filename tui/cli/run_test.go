@@ -182,6 +182,37 @@ func TestRerunWait(t *testing.T) {
 	}
 }
 
+// Long values are shown from where they begin to differ.
+func TestValueContrast(t *testing.T) {
+	long := strings.Repeat("世界", 100)
+	for _, c := range []struct {
+		v    view.ValueDiff
+		want contrast
+	}{
+		{view.ValueDiff{A: "1", B: "2", InA: true, InB: true}, contrast{"output n", "1", "2"}},
+		{view.ValueDiff{A: "1", InA: true}, contrast{"output n", "1", "(not given)"}},
+		{view.ValueDiff{A: long + "1", B: long + "2", InA: true, InB: true}, contrast{"output n, from byte 558 on", "…" + strings.Repeat("世界", 7) + "1", "…" + strings.Repeat("世界", 7) + "2"}},
+		{view.ValueDiff{A: long, B: long + "2", InA: true, InB: true}, contrast{"output n, from byte 558 on", "…" + strings.Repeat("世界", 7), "…" + strings.Repeat("世界", 7) + "2"}},
+		{view.ValueDiff{A: "1" + strings.Repeat("x", 500), B: "2", InA: true, InB: true}, contrast{"output n", "1" + strings.Repeat("x", 199) + "… (501 bytes)", "2"}},
+		{view.ValueDiff{B: strings.Repeat("é", 300), InB: true}, contrast{"output n", "(not given)", strings.Repeat("é", 200) + "… (600 bytes)"}},
+	} {
+		if got := valueContrast("output n", &c.v); got != c.want {
+			t.Errorf("%+v\nwant %+v", got, c.want)
+		}
+	}
+}
+
+// A run that has no parent, and one whose parent is forgotten.
+func TestDiffWithoutParent(t *testing.T) {
+	f := newFake(t)
+	lonely := alone("r-0001", "1")
+	lonely.Parent = ""
+	f.shown["r-0001"], f.shown["r-0003"] = []view.RunDetail{lonely}, []view.RunDetail{alone("r-0003", "1")}
+	f.run("diff r-0001").want(t, "", "apollo11: diff: r-0001: has no parent to compare with\nhint: apollo11 diff r-0001 RUN\n", Usage)
+	delete(f.shown, "r-0001")
+	f.run("diff r-0003").want(t, "", "apollo11: diff: r-0001: not found\nhint: apollo11 runs\n", Failed)
+}
+
 // alone is a run of one unit with one output.
 func alone(id, rows string) view.RunDetail {
 	return view.RunDetail{

@@ -186,6 +186,8 @@ func failText(class, text string) string {
 		return text
 	case text == "":
 		return class
+	case text == class || strings.HasPrefix(text, class+":"):
+		return text // it says so itself
 	}
 	return class + ": " + text
 }
