@@ -206,3 +206,81 @@ func TestMadeUpMomentsAreBounded(t *testing.T) {
 	}
 	s.restart()
 }
+
+// One mission after another, and one on a key and on files, with kills at random:
+// what should start does, once.
+func TestFollowersAreNeitherLostNorDoubled(t *testing.T) {
+	seed := rand.Uint64()
+	t.Logf("seed %d", seed)
+	r := rand.New(rand.NewPCG(seed, 2))
+	s := newScript(t)
+	s.set.CrashLimit = 1 << 20 // it is not the units that are tried here
+	const all = "missions asked follower last files keyed"
+	instance := 0
+	begin := func() {
+		instance++
+		s.run([]string{fmt.Sprintf("register e1 types=work instance=%d", instance)})
+		s.run([]string{all})
+	}
+	begin()
+	finish := func() bool {
+		for i := uint32(1); i < s.m.slots.made; i++ {
+			if t := s.m.at(i); t.num != 0 && t.state.Out() {
+				s.run([]string{"result e1 " + s.m.id(i)})
+				return true
+			}
+		}
+		return false
+	}
+	events, changes, stamps := 0, 0, map[int]int{}
+	for range 400 {
+		switch r.IntN(8) {
+		case 0:
+			s.run([]string{"event go"})
+			events++
+		case 1:
+			file, stamp := r.IntN(5), 1+r.IntN(3)
+			if stamps[file] != stamp {
+				changes++
+			}
+			stamps[file] = stamp
+			s.run([]string{fmt.Sprintf("file files 1 /in/%d %d", file, stamp)})
+		case 2:
+			s.restart()
+			begin()
+		case 3:
+			s.run([]string{"image"})
+		default:
+			finish()
+		}
+	}
+	for finish() {
+		s.turn(func() {})
+	}
+	s.restart()
+	runs, causes := map[string]int{}, map[string]int{}
+	for _, run := range s.m.runs[1:] {
+		if run.state != runSucceeded {
+			t.Fatalf("run %s of %s is %s", run.id, run.spec.mission.Name, run.state)
+		}
+		runs[run.spec.mission.Name]++
+		causes[run.origin.Cause]++
+	}
+	for cause, n := range causes {
+		if strings.HasPrefix(cause, "after ") && n != 1 {
+			t.Errorf("%d runs %s", n, cause)
+		}
+	}
+	if events == 0 || runs["asked"] != events || runs["follower"] != events || runs["last"] != events {
+		t.Errorf("%d events: %v", events, runs)
+	}
+	fromFiles := 0
+	for cause, n := range causes {
+		if strings.HasPrefix(cause, "file ") {
+			fromFiles += n
+		}
+	}
+	if fromFiles != changes {
+		t.Errorf("%d runs for %d files", fromFiles, changes)
+	}
+}
