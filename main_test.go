@@ -207,10 +207,10 @@ var arrows = map[string][]string{
 	"apollo11/wire/server":    {"engine", "engine/mission", "engine/task", "engine/view", "wire"},
 	// A running controller: the parts that main would wire, in a room of its own
 	// so that main stays a map.
-	"apollo11/wire/controller": {"engine", "engine/mission", "engine/view", "snapshot", "wire/server"},
+	"apollo11/wire/controller": {"engine", "engine/mission", "engine/task", "engine/view", "snapshot", "wire/server"},
 	// The ways in which the program is started: configuration into options.
 	"apollo11/tui/start": {
-		"engine", "engine/config", "engine/mission", "engine/task", "engine/unit", "snapshot", "tui", "tui/cli", "wire", // tui: the log pane, and how the console was left
+		"engine", "engine/config", "engine/mission", "engine/task", "engine/unit", "engine/view", "snapshot", "tui", "tui/cli", "wire", // tui: the log pane, and how the console was left
 		"wire/bench", "wire/controller", "wire/executor", "wire/server",
 	},
 }

@@ -84,13 +84,14 @@ func (b *bench) submitMany(n int) {
 func (b *bench) answerAll(n int) (answered int) {
 	b.turn(func() {
 		for _, l := range b.links {
-			for _, a := range l.sent[:min(len(l.sent), n-answered)] {
+			give := min(len(l.sent), n-answered)
+			for _, a := range l.sent[:give] {
 				o := task.Outcome{Task: a.Task, Version: a.Version, Status: task.Success, Timing: task.Timing{Execute: time.Millisecond}}
 				o.Outputs = task.Values{{Name: "sum", Value: "42"}}
 				b.decide(Ask{Command: Result{Exec: l.id, Outcome: o}, Link: l})
 				answered++
 			}
-			l.sent = append(l.sent[:0], l.sent[min(len(l.sent), answered):]...)
+			l.sent = append(l.sent[:0], l.sent[give:]...)
 		}
 	})
 	return answered

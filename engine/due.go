@@ -60,6 +60,8 @@ func (m *machine) setAttemptEnd(i uint32) {
 	limit := undeclaredAttempt
 	unit, own := m.types[m.at(i).typ].unit, m.specAt(i).timeout
 	switch {
+	case m.resident(i):
+		limit = residentSilence
 	case unit != nil && own != 0:
 		limit = unit.Prepare + own + unit.Cleanup + attemptSlack
 	case unit != nil:

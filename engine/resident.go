@@ -76,6 +76,10 @@ func (m *machine) progressChanges(i uint32, changes []task.Change) (refused stri
 	return ""
 }
 
+// residentSilence is how long a resident unit may say nothing of its progress: then
+// it counts as stuck, and is started again.
+const residentSilence = 10 * time.Minute
+
 // steady is how long a resident unit has to run for its next failure to count
 // as the first.
 const steady = time.Minute
