@@ -110,7 +110,7 @@ func nextKeys(id, state string) string {
 	case err != nil:
 		return ""
 	case s == task.Dead && run != "":
-		return "J goes to its run, where R resumes it; i says why, X drops it (on 4)"
+		return "J goes to its run, where R resumes it; i says why (on 4)"
 	case s == task.Dead:
 		return "r requeues it, e edits its inputs first, i says why, X drops it (on 4)"
 	case s.Terminal():

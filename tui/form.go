@@ -66,6 +66,10 @@ func (l *taskList) edit(s *shared) tea.Cmd {
 	case l.all || len(l.list.marked) > 0:
 		s.say("e edits one task: esc takes the marks away first")
 		return nil
+	case runOf(at.ID) != "":
+		run := runOf(at.ID)
+		s.say("its run gives it its inputs:  apollo11 fork %s --from %s --with NAME=VALUE  runs it with others", run, at.ID[len(run)+1:])
+		return nil
 	}
 	source, id := s.source, at.ID
 	return guarded(func() tea.Msg {

@@ -187,7 +187,8 @@ func TestRequeueOfARunsTask(t *testing.T) {
 		t.Fatalf("did %d times, %+v", n, a)
 	}
 	r.sees("r-0003 goes on from r-0001")
-	r.press("4", "j", "r").misses("Resume ") // a task of no run
+	r.press("4", "e").sees("apollo11 fork r-0001 --from clean-2013 --with NAME=VALUE")
+	r.press("j", "r").misses("Resume ").press("4", "e").sees("Edit the inputs") // a task of no run
 }
 
 func TestRunsInMissionControl(t *testing.T) {
