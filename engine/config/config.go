@@ -83,6 +83,7 @@ type Unit struct {
 	Timeout       time.Duration
 	Grace         time.Duration
 	Env           []string
+	ContainerArgs []string
 }
 
 // Retention is [retention].

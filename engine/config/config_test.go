@@ -42,7 +42,7 @@ func TestDefaultsAreTheFile(t *testing.T) {
 		Wire:      Wire{2 * time.Second, 1 << 20, 20000},
 		Local:     Local{2, "units", "missions", "share"},
 		Engine:    Engine{true},
-		Unit:      Unit{1, 2 * time.Second, 1, 0.1, 5 * time.Minute, 5 * time.Second, []string{"PATH", "HOME", "LANG", "TZ"}},
+		Unit:      Unit{1, 2 * time.Second, 1, 0.1, 5 * time.Minute, 5 * time.Second, []string{"PATH", "HOME", "LANG", "TZ"}, nil},
 		Retention: Retention{100000, 168 * time.Hour, 168 * time.Hour, 720 * time.Hour, 720 * time.Hour, 168 * time.Hour, 1 << 30, 7, "03:00"},
 		Log:       Log{"apollo11.log", 64 << 20, 5},
 		Console:   Console{Theme: "auto"},
@@ -114,6 +114,14 @@ func TestOrder(t *testing.T) {
 	}
 	if !slices.Equal(c.Unit.Env, []string{"PATH", "APOLLO_X"}) {
 		t.Errorf("unit.env %q", c.Unit.Env)
+	}
+}
+
+// A command's arguments keep their order, and one may stand twice.
+func TestWordsKeepOrder(t *testing.T) {
+	got, err := Load(testDefaults, "", []string{"APOLLO_UNIT_CONTAINER_ARGS=--ulimit,b=2,--ulimit,a=1"}, nil)
+	if want := []string{"--ulimit", "b=2", "--ulimit", "a=1"}; err != nil || !slices.Equal(got.Unit.ContainerArgs, want) {
+		t.Errorf("%q, %v", got.Unit.ContainerArgs, err)
 	}
 }
 

@@ -56,6 +56,7 @@ func (c *Config) settings() []setting {
 		span("unit.timeout", &c.Unit.Timeout, time.Millisecond, 30*day),
 		span("unit.grace", &c.Unit.Grace, 0, time.Hour),
 		list("unit.env", &c.Unit.Env, variableName),
+		words("unit.container_args", &c.Unit.ContainerArgs),
 		count("retention.tasks", &c.Retention.Tasks, 0, 100_000_000),
 		span("retention.tasks_age", &c.Retention.TasksAge, 0, longest),
 		span("retention.keys", &c.Retention.Keys, time.Second, longest),
@@ -205,6 +206,22 @@ func list(name string, p *[]string, check func(string) error) setting {
 		},
 		text: func() string { return strings.Join(slices.Sorted(slices.Values(*p)), ",") },
 	}
+}
+
+// words is a list whose order and repetitions count, such as a command's
+// arguments.
+func words(name string, p *[]string) setting {
+	s := list(name, p, nil)
+	s.want = `a list of texts, such as ["--runtime", "runc"]`
+	s.set = func(text string) error {
+		*p = nil
+		if text != "" {
+			*p = strings.Split(text, ",")
+		}
+		return nil
+	}
+	s.text = func() string { return strings.Join(*p, ",") }
+	return s
 }
 
 func asString(v any) (string, bool) { s, ok := v.(string); return s, ok }

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"apollo11/engine/task"
 )
@@ -119,6 +120,43 @@ func (s *Share) Remove(run string) error {
 		return fmt.Errorf("share: remove %s: %w", run, err)
 	}
 	return nil
+}
+
+// Expire deletes the files of runs to which nothing was added since a moment,
+// and returns their folders' names.
+func (s *Share) Expire(since time.Time) (gone []string, err error) {
+	entries, err := os.ReadDir(s.Dir)
+	if err != nil {
+		return nil, fmt.Errorf("share: %w", err)
+	}
+	var faults []error
+	for _, e := range entries {
+		if !e.IsDir() || e.Name()[0] == '.' || !untouched(filepath.Join(s.Dir, e.Name()), since) {
+			continue
+		}
+		if err := removeAll(filepath.Join(s.Dir, e.Name())); err != nil {
+			faults = append(faults, fmt.Errorf("share: %w", err))
+			continue
+		}
+		gone = append(gone, e.Name())
+	}
+	return gone, errors.Join(faults...)
+}
+
+// untouched reports whether neither a run's folder nor those of its attempts
+// have changed since a moment.
+func untouched(dir string, since time.Time) bool {
+	old := func(info fs.FileInfo, err error) bool { return err == nil && info.ModTime().Before(since) }
+	if !old(os.Stat(dir)) {
+		return false
+	}
+	attempts, err := os.ReadDir(dir)
+	for _, a := range attempts {
+		if !old(a.Info()) {
+			return false
+		}
+	}
+	return err == nil
 }
 
 // runOf is the folder of an attempt's run; a task without one has its own.

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"apollo11/engine/task"
 )
@@ -272,6 +273,38 @@ func TestShareSweep(t *testing.T) {
 }
 
 // A long look at a file ends when the attempt is to be stopped.
+// What nobody added to for long goes; what one attempt was added to lately stays,
+// and what is not a run's is left alone.
+func TestShareExpire(t *testing.T) {
+	dir := t.TempDir()
+	s := &Share{Dir: dir, ID: "x"}
+	now := time.Now()
+	for _, name := range []string{"r-1/a-1.1", "r-2/a-1.1", "r-2/b-1.1", ".attempts"} {
+		if err := os.MkdirAll(filepath.Join(dir, name), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	old := func(name string, age time.Duration) {
+		if err := os.Chtimes(filepath.Join(dir, name), now.Add(-age), now.Add(-age)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	old("r-1/a-1.1", 3*time.Hour)
+	old("r-1", 3*time.Hour)
+	old("r-2/a-1.1", 3*time.Hour)
+	old("r-2", 3*time.Hour)
+	old(".attempts", 9*time.Hour)
+	gone, err := s.Expire(now.Add(-time.Hour))
+	if err != nil || !slices.Equal(gone, []string{"r-1"}) {
+		t.Fatalf("%q, %v", gone, err)
+	}
+	for name, there := range map[string]bool{"r-1": false, "r-2/a-1.1": true, "r-2/b-1.1": true, ".attempts": true} {
+		if _, err := os.Stat(filepath.Join(dir, name)); (err == nil) != there {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
 func TestStoppedWhileReading(t *testing.T) {
 	r := newRig(t, shell("echo ran", "[in.data]\ntype = 'path'")).shared()
 	write(t, filepath.Join(r.job.Share.Dir, "d"), "x")

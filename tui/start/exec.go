@@ -109,11 +109,13 @@ func (f *execFlags) options(cmd *cobra.Command, c *config.Config) (executor.Opti
 	}
 	o := executor.Options{
 		Dial: f.dial(addr, c.Data), Token: token, ID: f.name, Units: units, Share: cmp.Or(f.share, c.Local.Share),
-		Environ: f.Environ, Build: build(),
+		KeepRuns: c.Retention.Runs,
+		Environ:  f.Environ, Build: build(),
 		Abort: f.haste,
 		Defaults: unit.Defaults{
 			Retries: c.Unit.Retries, RetryInterval: c.Unit.RetryInterval, Backoff: c.Unit.Backoff, Jitter: c.Unit.Jitter,
 			Timeout: c.Unit.Timeout, Grace: c.Unit.Grace, Env: c.Unit.Env,
+			ContainerArgs: c.Unit.ContainerArgs,
 		},
 	}
 	if f.types != "" {

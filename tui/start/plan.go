@@ -229,6 +229,7 @@ func (q *planning) units() (broken []error, err error) {
 	c := &q.config.Unit
 	defaults := unit.Defaults{
 		Retries: c.Retries, RetryInterval: c.RetryInterval, Backoff: c.Backoff, Jitter: c.Jitter, Timeout: c.Timeout, Grace: c.Grace, Env: c.Env,
+		ContainerArgs: c.ContainerArgs,
 	}
 	set, err := unit.Load(dir, defaults)
 	if err != nil {
@@ -237,7 +238,7 @@ func (q *planning) units() (broken []error, err error) {
 	if err := q.findUntimed(dir, defaults, set); err != nil {
 		return nil, err
 	}
-	if err := q.takeContracts(set.Units()); err != nil {
+	if err := q.takeContracts(set.Contracts()); err != nil {
 		return nil, err
 	}
 	for _, f := range set.Faults {

@@ -24,6 +24,7 @@ type Options struct {
 	Defaults unit.Defaults // for what a manifest leaves out
 	Work     string        // where attempts get their folders; empty: the system's temporary folder
 	Share    string        // folder of the files that units hand on; empty: none, such units fail
+	KeepRuns time.Duration // files in the share that nobody added to for so long are deleted; 0: never
 	Environ  []string      // of which a manifest's env picks
 	Build    string
 	Log      *slog.Logger    // nil: nowhere
@@ -125,6 +126,9 @@ func (a *agent) runAll(ctx context.Context) error {
 	group.Go(func() { a.runner.work(a.run) })
 	options, units := a.Options, a.units
 	group.Go(func() { watch(helpers, options, units, a.changed) })
+	if a.share != nil && a.KeepRuns > 0 {
+		group.Go(func() { expire(helpers, a.share, options) })
+	}
 	a.link.group, a.link.ctx = &group, helpers
 	err := a.loop(ctx)
 	a.link.close()

@@ -12,6 +12,7 @@
 //	reader    cuts a connection into messages      ends with the connection
 //	dialer    while a connection is being made     ends with the attempt to
 //	watcher   looks at the units folder            Run waits for it
+//	expirer   deletes the files of old runs        Run waits for it
 //
 // What it tells of itself at its registration: what its host has for all
 // executors there, the id of its share, the units that this host can run, with

@@ -1,6 +1,7 @@
 package executor
 
 import (
+	"context"
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -8,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"apollo11/engine/unit"
 )
@@ -34,6 +36,30 @@ func openShare(dir string) (*unit.Share, error) {
 		return nil, fmt.Errorf("share folder: %w", err)
 	}
 	return &unit.Share{Dir: dir, ID: id}, nil
+}
+
+// expireEvery is how often the share is looked through for what is too old.
+const expireEvery = time.Hour
+
+// expire deletes the files of runs that nobody adds to any more.
+func expire(ctx context.Context, s *unit.Share, o Options) {
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case now := <-timer.C:
+			runs, err := s.Expire(now.Add(-o.KeepRuns))
+			if len(runs) > 0 {
+				o.Log.Info("files of old runs deleted", "runs", len(runs), "kept", o.KeepRuns)
+			}
+			if err != nil {
+				o.Log.Warn("files of old runs stay", "error", err)
+			}
+			timer.Reset(expireEvery)
+		}
+	}
 }
 
 func shareID(file string) (string, error) {
