@@ -246,7 +246,7 @@ func (x *explainer) ended() {
 	if r.By != "" {
 		text += ", by " + said(r.By)
 	}
-	if x.t.state == task.Skipped && r.Reused == "" {
+	if x.t.state == task.Skipped && r.Reused == "" && r.Error != "" {
 		text = "skipped: " + text
 	}
 	x.say("%s, %s", text, x.ago(x.t.finished))

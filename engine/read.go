@@ -233,7 +233,7 @@ func (m *machine) keyPage(q view.KeyQuery) *view.KeyPage {
 		limit = view.MaxRows
 	}
 	wanted := q.Keys
-	if wanted == nil {
+	if len(wanted) == 0 {
 		wanted = m.sortedKeys()
 	} else {
 		wanted = slices.Sorted(slices.Values(wanted))
