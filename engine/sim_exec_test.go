@@ -23,6 +23,8 @@ type simExec struct {
 	lacks    string         // a type it does not offer now; empty: it offers all
 	leaving  bool           // it was told to drain
 	waiting  bool           // protocol 1: a heartbeat is out
+	host     string
+	at       place
 }
 
 // simLink collects what the machine sends to one connection.
@@ -39,9 +41,9 @@ type simLink struct {
 func (l *simLink) Flush()           {}
 func (l *simLink) Heard() time.Time { return l.heard }
 
-func (l *simLink) Answer(_ uint64, a Answer, err error) {
+func (l *simLink) Answer(ref uint64, a Answer, err error) {
 	l.w.told = append(l.w.told, told{a, err})
-	if l.x == nil || l.x.link != l {
+	if l.x == nil || l.x.link != l || ref == unread {
 		return
 	}
 	switch a := a.(type) {
@@ -109,7 +111,7 @@ func (l *simLink) reading() {
 
 // abandon ends an attempt that the controller does not want.
 func (x *simExec) abandon(id string, v task.Version) {
-	if x.w.rand.IntN(4) == 0 {
+	if x.w.rand.IntN(4) == 0 && !x.w.sited {
 		return // the process is hard to kill: it goes on and answers late
 	}
 	queued := len(x.queue)
@@ -165,17 +167,15 @@ func (x *simExec) act() {
 	case n < 85 && x.proto > 1 && len(x.queue) > 1:
 		h := x.queue[len(x.queue)-1]
 		x.queue = x.queue[:len(x.queue)-1]
-		w.m.decide(Ask{Command: Returned{Exec: x.id, Task: h.Task, Version: h.Version}, Link: nullLink{x.link}})
+		w.m.decide(Ask{Command: Returned{Exec: x.id, Task: h.Task, Version: h.Version}, Link: x.link, Ref: unread})
 	case x.proto == 1 && x.current == nil && len(x.queue) == 0 && len(x.kept) == 0:
 		x.waiting = true
 		w.m.decide(Ask{Command: Ready{Exec: x.id}, Link: x.link})
 	}
 }
 
-// nullLink is a simLink whose answers are of no interest.
-type nullLink struct{ *simLink }
-
-func (nullLink) Answer(uint64, Answer, error) {}
+// unread is the number of a command whose answer is of no interest.
+const unread = 1
 
 func (x *simExec) die() {
 	x.link, x.current, x.queue, x.kept, x.stopped, x.waiting, x.leaving = nil, nil, nil, nil, nil, false, false
@@ -185,7 +185,7 @@ func (x *simExec) die() {
 func (x *simExec) connect() {
 	w := x.w
 	x.link = &simLink{x: x, w: w, heard: time.Unix(0, w.now.mono)}
-	c := Register{Exec: x.id, Types: x.types(), Proto: x.proto}
+	c := Register{Exec: x.id, Types: x.types(), Proto: x.proto, Host: x.host, Share: x.at.share, Capacity: x.at.capacity}
 	if x.proto > 1 {
 		c.Units = x.units()
 		c.Instance = fmt.Sprint(x.instance)
@@ -212,6 +212,9 @@ func (x *simExec) finish() {
 	w := x.w
 	o := task.Outcome{Task: x.current.Task, Version: x.current.Version, Status: task.Success, Timing: task.Timing{Execute: time.Duration(w.rand.IntN(30)) * time.Millisecond}}
 	o.Outputs = task.Values{{Name: "n", Value: "1"}, {Name: "text", Value: "a b\"\\\n=\x7f"}}
+	if w.sited {
+		o.Timing.Execute /= 10 // so that some wait behind others
+	}
 	switch w.rand.IntN(4) {
 	case 0: // what pinned contexts see
 		o.Changes = []task.Change{{Op: task.Set, Key: "ctx", Value: fmt.Sprint(w.rand.IntN(3))}}
@@ -233,13 +236,17 @@ func (x *simExec) finish() {
 	x.kept = append(x.kept, o)
 	w.m.decide(Ask{Command: Result{Exec: x.id, Outcome: o}, Link: x.link})
 	if !w.calm && w.rand.IntN(10) == 0 {
-		w.m.decide(Ask{Command: Result{Exec: x.id, Outcome: o}, Link: nullLink{x.link}})
+		w.m.decide(Ask{Command: Result{Exec: x.id, Outcome: o}, Link: x.link, Ref: unread})
 	}
 }
 
 // types is what the executor offers.
 func (x *simExec) types() []string {
-	return slices.DeleteFunc([]string{"a", "b", "c", "fresh", "once"}, func(name string) bool { return name == x.lacks })
+	names := []string{"a", "b", "c", "fresh", "once"}
+	if x.w.sited {
+		names = append(names, siteTypes...)
+	}
+	return slices.DeleteFunc(names, func(name string) bool { return name == x.lacks })
 }
 
 // units is its contracts: a fresh unit, and one that must not begin twice.
@@ -249,6 +256,9 @@ func (x *simExec) units() []task.Unit {
 	units := []task.Unit{
 		{Name: "fresh", Fresh: true, Idempotent: true, Context: []string{"ctx", "other"}, Retry: retry, Timeout: time.Minute, In: in},
 		{Name: "once", Retry: retry, Timeout: time.Minute, In: in, Traits: task.Traits{Undo: true}},
+	}
+	if x.w.sited {
+		units = append(units, siteUnits()...)
 	}
 	return slices.DeleteFunc(units, func(u task.Unit) bool { return u.Name == x.lacks })
 }

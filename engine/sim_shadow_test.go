@@ -42,7 +42,7 @@ func newShadow() shadow {
 func (s *shadow) note(seq uint64, r record) (broken string) {
 	switch r := r.(type) {
 	case *submitted:
-		s.types[r.Task], s.inputs[r.Task] = r.Type, r.Inputs.Hash()
+		s.types[r.Task], s.inputs[r.Task] = r.Type, r.Inputs.ContentHash()
 	case *edited:
 		return s.noteEdit(r)
 	case *dropped:
@@ -80,7 +80,7 @@ func (s *shadow) note(seq uint64, r record) (broken string) {
 }
 
 func (s *shadow) noteEdit(r *edited) string {
-	s.inputs[r.Task] = r.Inputs.Hash()
+	s.inputs[r.Task] = r.Inputs.ContentHash()
 	if was, out := s.out[r.Task]; out || s.ended[r.Task] == task.Succeeded {
 		return fmt.Sprintf("task %s is edited though its inputs were used: %+v, %s", r.Task, was, s.ended[r.Task])
 	}

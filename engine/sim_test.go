@@ -41,6 +41,7 @@ type world struct {
 	asks    []task.Spec     // submissions with an id, acknowledged
 	calm    bool            // faults have stopped
 	slept   bool            // the next turn comes late
+	sited   bool            // executors are on hosts, and see shares
 	wall    int64           // of the last record
 	nextID  int
 	trace   strings.Builder
@@ -78,6 +79,13 @@ func simSettings() Settings {
 }
 
 func newWorld(t testing.TB, seed uint64) *world {
+	w := newWorldOf(t, seed)
+	w.start(newState())
+	return w
+}
+
+// newWorldOf is a world before its controller's start.
+func newWorldOf(t testing.TB, seed uint64) *world {
 	w := &world{
 		t: t, seed: seed, rand: rand.New(rand.NewPCG(seed, 1)), acked: map[string]bool{}, applied: map[string]int{},
 		shadow: newShadow(), hash: fnv.New64a(),
@@ -86,7 +94,6 @@ func newWorld(t testing.TB, seed uint64) *world {
 	for n := range 5 {
 		w.execs = append(w.execs, &simExec{w: w, id: fmt.Sprintf("e%d", n), proto: 1 + n%2})
 	}
-	w.start(newState())
 	return w
 }
 
@@ -182,7 +189,11 @@ func (w *world) check() {
 	if *w.m.courses.at(0) != (course{}) {
 		w.fail("the course of those that have none was written: %+v", *w.m.courses.at(0))
 	}
-	w.rests()
+	if w.sited {
+		w.sites()
+	} else {
+		w.rests()
+	}
 	w.runs()
 	w.reads()
 	if len(w.journal)%64 == 0 {
@@ -343,6 +354,9 @@ func (w *world) submit() {
 		spec.Key = fmt.Sprint("k", name)
 	}
 	spec.Inputs = task.Values{{Name: "x", Value: "1\n=\\" + spec.ID + "é"}}
+	if w.sited {
+		w.siteWork(&spec)
+	}
 	if w.rand.IntN(8) == 0 {
 		spec.NotBefore = time.Unix(0, w.now.raw+int64(w.rand.IntN(3000))*int64(time.Millisecond))
 	}
@@ -428,6 +442,9 @@ func (w *world) edit(id string) Command {
 	} else {
 		c.Set = task.Values{{Name: []string{"x", "y"}[w.rand.IntN(2)], Value: fmt.Sprint("edited ", w.rand.IntN(3))}}
 	}
+	if w.sited && w.rand.IntN(2) == 0 {
+		c.Set, c.Unset = task.Values{fileOf(w.rand.IntN(6))}, nil
+	}
 	return c
 }
 
@@ -484,7 +501,10 @@ func (w *world) settled() bool {
 
 // runWorld is one seed: faults, then calm, in which everything must end.
 func runWorld(t testing.TB, seed uint64, steps int) *world {
-	w := newWorld(t, seed)
+	return newWorld(t, seed).run(steps)
+}
+
+func (w *world) run(steps int) *world {
 	for range steps {
 		w.step()
 	}
