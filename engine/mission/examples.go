@@ -9,7 +9,7 @@ import (
 //go:embed examples
 var embedded embed.FS
 
-// Examples is the bundled example folder: units, data, and the demo's
+// Examples is the bundled example folder: units, missions, data, and the demo's
 // configuration.
 func Examples() fs.FS {
 	sub, err := fs.Sub(embedded, "examples")

@@ -35,27 +35,27 @@ type guide struct {
 
 // Tour runs the demo: a run with a dead letter, and a fork that goes through.
 func (p *Program) Tour(ctx context.Context, t Tour) error {
-	g, close, err := p.guide(ctx, t)
+	g, done, err := p.guide(ctx, t)
 	if err != nil {
 		return err
 	}
-	defer close()
+	defer done()
 	return g.failure(g.show(ctx, t))
 }
 
 // Watched is the demo for the console: the same mission, at a pace that a person
 // can follow. It returns when the run has started; the dead letter is the person's.
 func (p *Program) Watched(ctx context.Context, t Tour) error {
-	g, close, err := p.guide(ctx, t)
+	g, done, err := p.guide(ctx, t)
 	if err != nil {
 		return err
 	}
-	defer close()
+	defer done()
 	_, err = g.start(ctx, t)
 	return err
 }
 
-func (p *Program) guide(ctx context.Context, t Tour) (g guide, close func(), err error) {
+func (p *Program) guide(ctx context.Context, t Tour) (g guide, done func(), err error) {
 	a := p.app
 	c, err := wire.Dial(ctx, t.Addr, wire.ClientOptions{Actor: a.Actor, Build: a.Build})
 	if err != nil {
