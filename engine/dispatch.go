@@ -100,13 +100,13 @@ type search struct {
 }
 
 func (s *search) look(p *pool) {
-	e, load := p.front()
-	if e == nil || load > s.least {
-		return
-	}
-	if s.best == nil || load < s.least || e.soft.turn < s.best.soft.turn {
+	if e, load := p.front(); s.better(e, load) {
 		s.best, s.least = e, load
 	}
+}
+
+func (s *search) better(e *executor, load int) bool {
+	return e != nil && load <= s.least && (s.best == nil || load < s.least || e.soft.turn < s.best.soft.turn)
 }
 
 // taker is the executor that the next task of a lane goes to. Whoever needs
@@ -130,8 +130,8 @@ func (m *machine) taker(l *lane) *executor {
 	l.tried = tried{m.places, s.least}
 	for _, g := range t.soft.groups {
 		for _, site := range g.in(l.share) {
-			if site.fits(needs) {
-				s.look(&site.pool)
+			if e, load := site.pool.front(); s.better(e, load) && site.fits(needs) {
+				s.best, s.least = e, load
 			}
 		}
 	}

@@ -211,7 +211,7 @@ func (w *world) restsFor(i uint32, used map[string]task.Resources) {
 }
 
 func TestSimulationOfHosts(t *testing.T) {
-	n := *seeds / 8
+	n := *seeds / 10
 	if testing.Short() {
 		n = min(n, 30)
 	}
