@@ -27,10 +27,15 @@ type state struct {
 	triggerTable
 	ledger ledger
 	image  *imaging // an image being taken, else nil
-	dirty  []uint32 // soft: executors whose load changed, for dispatch to place anew
-	lanes  lanes    // soft
-	hosts  hosts    // soft
-	feed   feed     // soft
+	desk
+	feed feed // soft
+}
+
+// desk is what dispatching needs at hand; all of it is soft.
+type desk struct {
+	dirty []uint32 // executors whose load changed, to be placed anew
+	lanes lanes
+	hosts hosts
 }
 
 // counters are the numbers of the state.
@@ -80,8 +85,7 @@ func newState() *state {
 		execAt:       map[string]uint32{},
 		keys:         map[string]*stateKey{},
 		held:         map[string]uint32{},
-		lanes:        newLanes(),
-		hosts:        hosts{at: map[string]*host{}},
+		desk:         desk{lanes: newLanes(), hosts: hosts{at: map[string]*host{}}},
 		runTable:     newRunTable(),
 		triggerTable: newTriggerTable(),
 		names:        names{keys: map[nameKey]string{}, gone: map[string]*tomb{}},
