@@ -51,8 +51,8 @@ func (s *state) discard(i uint32, from int64) {
 type dropping struct{ by, reason string }
 
 func (d *dropping) do(m *machine, i uint32) error {
-	if err := m.ofRun(i); err != nil {
-		return err
+	if r := m.runOfTask(i); r != nil {
+		return m.settleLetter(r, i, "dropped", d)
 	}
 	if t := m.at(i); !droppable(t.state) {
 		return fmt.Errorf("is %s: only dead, cancelled and aborted tasks are dropped", t.state)

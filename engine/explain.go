@@ -246,6 +246,9 @@ func (x *explainer) ended() {
 	if r.By != "" {
 		text += ", by " + said(r.By)
 	}
+	if r.Settled != "" {
+		text = "it died, and " + said(r.Settled) + ": " + x.failure(x.t.class, r.Error)
+	}
 	if x.t.state == task.Skipped && r.Reused == "" && r.Error != "" {
 		text = "skipped: " + text
 	}

@@ -25,6 +25,9 @@ var classWords = map[task.Class]string{
 
 // failure is a class in words, with what was said.
 func (x *explainer) failure(class task.Class, text string) string {
+	if class == task.NoClass { // its run stopped
+		return said(text)
+	}
 	out := classWords[class] + " (" + class.String() + ")"
 	if text != "" && text != classWords[class] {
 		out += ": " + said(text)

@@ -65,6 +65,7 @@ var newRecord = map[string]func() record{
 	"trigger.drop":     func() record { return new(triggerDropped) },
 	"trigger.fire":     func() record { return new(triggerFired) },
 	"event":            func() record { return new(eventTold) },
+	"task.settle":      func() record { return new(settled) },
 	"task.skip":        func() record { return new(skipped) },
 	"task.progress":    func() record { return new(progressed) },
 	"state.restore":    func() record { return new(restored) },

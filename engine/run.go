@@ -286,7 +286,7 @@ func (s *state) unitMoved(i uint32, before, next task.State) {
 	r := s.runOfTask(i)
 	r.flow.counts[before]--
 	r.flow.counts[next]++
-	if next.Terminal() {
+	if next.Terminal() && !before.Terminal() {
 		r.flow.open--
 		s.ended = append(s.ended, i)
 	}

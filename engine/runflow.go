@@ -244,6 +244,9 @@ func (m *machine) inputsReady(r *run, i uint32, when string) {
 		return
 	}
 	from, note := m.reusable(r, i, inputs)
+	if note != "" {
+		m.log.Warn("resumed", "task", m.id(i), "note", note)
+	}
 	if from != 0 {
 		result := m.resultOf(from)
 		source := m.id(from)
@@ -252,11 +255,9 @@ func (m *machine) inputsReady(r *run, i uint32, when string) {
 		}
 		m.emit(&skipped{
 			Task: m.id(i), Reason: "reused from " + source, Reused: source, Inputs: inputs, Filled: filled, Outputs: result.Outputs, Unit: result.Unit,
+			Note: note,
 		})
 		return
-	}
-	if note != "" {
-		m.log.Warn("unit runs again", "task", m.id(i), "why", note)
 	}
 	m.emit(&becameReady{Task: m.id(i), Inputs: inputs, Filled: filled, When: when, Note: note})
 }
@@ -305,8 +306,8 @@ func (m *machine) refuseUnit(i uint32, class task.Class, why error) {
 	m.log.Warn("unit refused", "task", m.id(i), "class", class, "error", task.Printable(text))
 }
 
-// reusable is the parent's task whose result stands for this one; else the note
-// says why a result that is there does not.
+// reusable is the parent's task whose result stands for this one; the note says
+// why a result that is there does not, or what a person should know of it.
 func (m *machine) reusable(r *run, i uint32, inputs task.Values) (from uint32, note string) {
 	if r.origin.Mode != modeResume && r.origin.Mode != modeFork {
 		return 0, ""
@@ -327,9 +328,15 @@ func (m *machine) reusable(r *run, i uint32, inputs task.Values) (from uint32, n
 		return 0, fmt.Sprintf("%s runs again: its file %s was changed or lost", name, file)
 	}
 	if was, now := m.resultOf(of).Unit, m.hashes[m.types[t.typ].name]; was != "" && now != "" && was != now {
-		m.log.Warn("the unit has changed since the result that is reused", "task", m.id(i), "was", was, "now", now)
+		return of, fmt.Sprintf("%s: its result is reused, and the unit has changed since: was %s, is %s", name, shortHash(was), shortHash(now))
 	}
 	return of, ""
+}
+
+// shortHash is as much of a hash as tells it from others.
+func shortHash(hash string) string {
+	digits := strings.TrimPrefix(hash, "sha256:")
+	return digits[:min(len(digits), 12)]
 }
 
 // dependsOn reports whether a unit is the one of a name, or waits for it however

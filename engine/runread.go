@@ -130,9 +130,9 @@ func (m *machine) viewUnit(r *run, u int) view.RunUnit {
 	class, text := m.lastError(i)
 	row.ErrorClass, row.Error = class.String(), cutText(text, maxShown)
 	if t.state == task.Skipped || t.state == task.Aborted {
-		row.Reason = result.Error
+		row.Reason = cmp.Or(result.Settled, result.Error)
 	}
-	if p, failed := m.lastFailure(i); failed && t.state == task.Dead {
+	if p, failed := m.lastFailure(i); failed && t.class != task.NoClass && t.state != task.Succeeded {
 		row.PrepareMS, row.ExecuteMS, row.CleanupMS = p.Timing.Prepare.Milliseconds(), p.Timing.Execute.Milliseconds(), p.Timing.Cleanup.Milliseconds()
 	}
 	m.viewHandover(i, &row)

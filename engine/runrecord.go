@@ -95,6 +95,7 @@ func (r *runStarted) apply(s *state) uint32 {
 	at := s.placeRun(x)
 	if parent := s.findRun(r.Origin.Parent); parent != nil && r.Origin.Mode == modeResume {
 		parent.child = r.Run
+		s.settleAll(parent, r.Run+" goes on from it")
 		if parent.state == runNeedsPerson {
 			s.enterRun(parent, runFailed)
 		}
@@ -246,6 +247,7 @@ type skipped struct {
 	Filled  string
 	Outputs task.Values
 	Unit    string // hash of the unit that made them
+	Note    string // that the unit has changed since
 }
 
 func (*skipped) kind() string { return "task.skip" }
@@ -257,6 +259,7 @@ func (r *skipped) walk(f *fields) {
 	f.str("filled", &r.Filled)
 	f.values("out", &r.Outputs)
 	f.str("unit", &r.Unit)
+	f.str("note", &r.Note)
 }
 
 func (r *skipped) apply(s *state) uint32 {
@@ -264,6 +267,7 @@ func (r *skipped) apply(s *state) uint32 {
 	x := s.mustRun(i)
 	if r.Reused != "" {
 		s.giveInputs(i, r.Inputs, r.Filled)
+		x.note(r.Note)
 		x.flow.reused++
 	}
 	s.enter(i, task.Skipped)

@@ -116,6 +116,7 @@ type taskResult struct {
 	Timing  task.Timing
 	Error   string // of an end without an attempt
 	By      string // who ended it
+	Settled string // why it is no dead letter any more
 	Reused  string // the task of the parent run whose result it is
 	Unit    string // hash of the unit that made it
 }
@@ -125,6 +126,7 @@ func (r *taskResult) walk(f *fields) {
 	walkTiming(f, &r.Timing)
 	f.str("error", &r.Error)
 	f.str("by", &r.By)
+	f.str("settled", &r.Settled)
 	f.str("reused", &r.Reused)
 	f.str("unit", &r.Unit)
 }

@@ -11,10 +11,12 @@
 //	running    -> succeeded retrying queued dead cancelled aborted
 //	retrying   -> queued dead cancelled aborted
 //	succeeded  ->
-//	dead       -> queued
+//	dead       -> queued aborted
 //	cancelled  -> queued
 //	aborted    -> queued
 //	skipped    ->
 //
-// The edges that leave dead, cancelled and aborted are a person's requeue.
+// The edges that leave dead, cancelled and aborted are a person's requeue, but for
+// the dead letter of a run that a person has settled: its run was resumed, or it
+// was dropped.
 package task

@@ -68,7 +68,7 @@ var transitions = [states]uint16{
 	Assigned:  bits(Running, Succeeded, Retrying, Queued, Dead, Cancelled, Aborted),
 	Running:   bits(Succeeded, Retrying, Queued, Dead, Cancelled, Aborted),
 	Retrying:  bits(Queued, Dead, Cancelled, Aborted),
-	Dead:      bits(Queued),
+	Dead:      bits(Queued, Aborted),
 	Cancelled: bits(Queued),
 	Aborted:   bits(Queued),
 }

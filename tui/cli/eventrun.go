@@ -19,6 +19,7 @@ var runTellers = map[string]func(*teller) style{
 	"run.forget":       func(t *teller) style { t.add("the run left memory"); return dim },
 	kindReady:          tellReady,
 	"task.skip":        tellSkip,
+	"task.settle":      func(t *teller) style { t.add("no dead letter any more"); t.some("%s", t.take("why")); t.by(); return plain },
 	"task.progress":    tellProgress,
 	"nondeterministic": tellVaried,
 	"state.restore":    tellRestore,
@@ -90,6 +91,10 @@ func tellSkip(t *teller) style {
 	t.reason() // it names the task whose result is taken over
 	t.take("reused")
 	t.some("%s", values(t.take("out")))
+	if note := t.take("note"); note != "" {
+		t.add("%s", note)
+		return yellow
+	}
 	return dim
 }
 
