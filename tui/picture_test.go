@@ -19,6 +19,7 @@ import (
 type demo struct {
 	Over   view.Overview
 	Rates  []float64
+	Runs   []view.Run
 	Events []struct {
 		view.Event
 		Words string
@@ -43,6 +44,9 @@ func TestPicture(t *testing.T) {
 		f.events = append(f.events, d.Events[i].Event)
 		words[d.Events[i].Seq] = i
 	}
+	for i := range d.Runs {
+		f.runs = append(f.runs, view.RunDetail{Run: d.Runs[i]})
+	}
 	now := d.Over.Status.Now.UTC()
 	m := newModel(Options{
 		Source: counted{f, d.Over.Status.Tasks}, Now: func() time.Time { return now }, Theme: "dark",
@@ -54,7 +58,7 @@ func TestPicture(t *testing.T) {
 	r.run(m.poll())
 	m.s.pulse.rates, m.frame = d.Rates, ""
 	checkFrame(t, "the picture", r.frame(), w, h)
-	r.sees("2 running").sees("1 dead letter").sees("task.result")
+	r.sees("2 running").sees("1 dead letter").sees("r-0001   weather").sees("task.start")
 	picture := svg(r.frame(), w, h)
 	if err := xml.Unmarshal([]byte(picture), new(struct{})); err != nil {
 		t.Fatal(err)
