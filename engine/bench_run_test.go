@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"apollo11/engine/mission"
+	"apollo11/engine/task"
 )
 
 // gridMission is width x height units, each of which waits for its neighbours
@@ -110,5 +111,41 @@ func TestLargeMissions(t *testing.T) {
 				t.Errorf("%s: run %s is %s", name, r.id, r.state)
 			}
 		}
+	}
+}
+
+// What had no room in the turn of a unit's success comes to the queue after a
+// restart, too.
+func TestFanSurvivesRestart(t *testing.T) {
+	e := newBench(8)
+	m := fanMission(t, 5000)
+	e.turn(func() {
+		if _, err := e.startRun(StartRun{Mission: m}); err != nil {
+			t.Fatal(err)
+		}
+	})
+	for e.states[task.Succeeded].len == 0 {
+		e.answerAll(1)
+	}
+	left := e.states[task.Blocked].len
+	if left < 1000 {
+		t.Fatalf("only %d units are still blocked: this proves nothing", left)
+	}
+	g := e.newImaging()
+	for !e.step(g, 1000) {
+	}
+	st, err := loadLines(string(g.take()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	again := newMachine(st, e.set, quiet)
+	again.set.base = e.set.base
+	e.machine = again
+	e.turn(e.boot)
+	for range 100 {
+		e.turn(func() {})
+	}
+	if n := e.states[task.Blocked].len; n != 1 {
+		t.Errorf("%d units are blocked, want the last alone", n)
 	}
 }
