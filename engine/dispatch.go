@@ -95,8 +95,9 @@ func (m *machine) waitingLanes() (waiting []*lane) {
 // search is for the executor that is least loaded, the longest unused among
 // equals.
 type search struct {
-	best  *executor
-	least int // nobody more loaded will do
+	best   *executor
+	least  int  // nobody more loaded will do
+	second bool // nobody of protocol 1 either
 }
 
 func (s *search) look(p *pool) {
@@ -117,10 +118,12 @@ func (m *machine) taker(l *lane) *executor {
 	if !m.mayStart(t) {
 		return nil
 	}
-	s, needs := search{least: m.depth(t)}, t.needs()
+	s, needs := search{least: m.depth(t), second: m.second(l.oldest)}, t.needs()
 	if l.share == "" && needs.IsZero() {
 		for _, g := range t.soft.groups {
-			s.look(&g.pool)
+			if !g.first || !s.second {
+				s.look(&g.pool)
+			}
 		}
 		return s.best
 	}
@@ -129,16 +132,26 @@ func (m *machine) taker(l *lane) *executor {
 	}
 	l.tried = tried{m.places, s.least}
 	for _, g := range t.soft.groups {
+		if g.first && s.second {
+			continue
+		}
 		for _, site := range g.in(l.share) {
 			if e, load := site.pool.front(); s.better(e, load) && site.fits(needs) {
 				s.best, s.least = e, load
 			}
 		}
 	}
-	if s.best != nil {
+	if s.best != nil || s.second { // the next head may be one that all can be told of
 		l.tried = tried{}
 	}
 	return s.best
+}
+
+// second reports whether a task can only be told in protocol 2: an undo, or a try
+// on a sample, which an executor of protocol 1 would take for the real thing.
+func (m *machine) second(i uint32) bool {
+	r := m.runOfTask(i)
+	return r != nil && (r.origin.Mode == modeRollback || r.origin.Sample > 0)
 }
 
 // inVain reports whether nothing has happened since the last search that could

@@ -7,8 +7,10 @@ import (
 	"apollo11/engine/task"
 )
 
-// group is the executors that offer the same types.
+// group is the executors that offer the same types over the same protocol.
 type group struct {
+	key     string // in machine.groups
+	first   bool   // protocol 1
 	types   []*workType
 	pool    pool               // all of them
 	sites   []*site            // the same, by where they are
@@ -72,7 +74,7 @@ func (m *machine) regroup(x uint32) {
 		}
 	}
 	if len(names) > 0 && e.soft.link != nil && !e.offline {
-		g := m.groupOf(names)
+		g := m.groupOf(names, e.proto < 2)
 		e.soft.group, e.soft.site = g, g.join(siteKey{e.soft.host, e.soft.share, e.soft.capacity != task.Resources{}})
 		for _, t := range g.types {
 			t.soft.offering++
@@ -81,13 +83,17 @@ func (m *machine) regroup(x uint32) {
 	m.dirty = append(m.dirty, x)
 }
 
-// groupOf is the group of those that offer certain types, made if need be.
-func (m *machine) groupOf(names []string) *group {
+// groupOf is the group of those that offer certain types over one protocol, made
+// if need be.
+func (m *machine) groupOf(names []string, first bool) *group {
 	key := strings.Join(names, ",")
+	if first {
+		key = "1 " + key
+	}
 	if g := m.groups[key]; g != nil {
 		return g
 	}
-	g := &group{pool: pool{kind: ofGroup}, siteAt: map[siteKey]*site{}, shares: map[string][]*site{}}
+	g := &group{key: key, first: first, pool: pool{kind: ofGroup}, siteAt: map[siteKey]*site{}, shares: map[string][]*site{}}
 	m.groups[key] = g
 	for _, name := range names {
 		t := m.types[m.typ(name)]
@@ -156,13 +162,11 @@ func (m *machine) ungroup(e *executor) {
 	if g.members > 0 {
 		return
 	}
-	names := make([]string, len(g.types))
-	for n, t := range g.types {
-		names[n] = t.name
+	for _, t := range g.types {
 		at := slices.Index(t.soft.groups, g)
 		t.soft.groups = slices.Delete(t.soft.groups, at, at+1)
 	}
-	delete(m.groups, strings.Join(names, ","))
+	delete(m.groups, g.key)
 }
 
 // regroupOffering looks anew at every executor that offers a type: its contract

@@ -198,7 +198,7 @@ func (w *world) restsFor(i uint32, used map[string]task.Resources) {
 	}
 	share, needs := w.share(i), w.needs(w.m.at(i).typ)
 	for _, e := range w.m.execs[1:] {
-		if e == nil || e.soft.link == nil || e.offline || e.draining || e.load() > 0 || e.proto < 2 && !e.soft.ready {
+		if e == nil || e.soft.link == nil || e.offline || e.draining || e.load() > 0 || e.proto < 2 && (!e.soft.ready || w.m.second(i)) {
 			continue
 		}
 		has, offers := e.offers.Get(t.name)
