@@ -53,18 +53,30 @@ func (m *machine) setMissions(c SetMissions) error {
 		n.Name = n.Mission.Name
 		m.missions[n.Name] = knownMission{n, n.Mission.Hash()}
 	}
+	m.noteMissions()
+	m.setTriggers()
+	return nil
+}
+
+// noteMissions records what has changed among the missions known by name: one
+// change of the configuration, however many they are.
+func (m *machine) noteMissions() {
+	var changed []string
 	for _, name := range sortedNames(m.knownSpecs) {
 		if _, there := m.missions[name]; !there {
 			m.emit(&missionDropped{name})
+			changed = append(changed, name)
 		}
 	}
 	for _, name := range sortedNames(m.missions) {
 		if k := m.missions[name]; m.knownSpecs[name] != (knownSpec{k.hash, k.File}) {
 			m.emit(&missionSet{name, k.hash, k.File})
+			changed = append(changed, name)
 		}
 	}
-	m.setTriggers()
-	return nil
+	if len(changed) > 0 {
+		m.emit(&configured{Version: m.configVersion + 1, Hash: m.configHash, Why: cutText("missions "+strings.Join(changed, ", "), 200)})
+	}
 }
 
 // missionList is every mission that the folder holds, by name.

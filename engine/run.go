@@ -17,6 +17,7 @@ type run struct {
 	num    uint64 // runs started before it, plus one
 	spec   *missionSpec
 	params task.Values
+	config uint64 // version of the configuration at its start
 	origin origin
 	state  runState
 	why    string   // it waits, or did not succeed

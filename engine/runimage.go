@@ -61,6 +61,7 @@ func (l *runLine) walk(f *fields) {
 	f.u64("num", &l.num)
 	f.str("spec", &l.hash)
 	f.values("params", &l.params)
+	f.u64("config", &l.config)
 	f.str("order", &l.order)
 	l.origin.walk(f)
 	f.runState("state", &l.run.state)

@@ -16,7 +16,7 @@ import (
 func (m *machine) viewRun(r *run) *view.Run {
 	v := &view.Run{
 		ID: r.id, Mission: r.spec.mission.Name, State: r.state.String(), Mode: r.origin.Mode.String(), Parent: r.origin.Parent,
-		Child: r.child, Cause: r.origin.Cause, By: r.origin.By, Why: r.why, Spec: r.spec.hash,
+		Child: r.child, Cause: r.origin.Cause, By: r.origin.By, Why: r.why, Spec: r.spec.hash, Config: int64(r.config),
 		Units: int64(len(r.flow.units)), Done: int64(len(r.flow.units) - r.flow.open), Reused: int64(r.flow.reused),
 		Created: viewTime(r.times.created), Started: viewTime(r.times.started), Finished: viewTime(r.times.finished),
 		Params: view.Object(r.params),

@@ -66,6 +66,7 @@ type runStarted struct {
 	Spec   string // hash
 	Params task.Values
 	State  runState // waiting or running
+	Config uint64   // version of configuration, missions and contracts
 	Order  string   // of a rollback: numbers of the units to undo, in order, with commas
 	Origin origin
 }
@@ -76,6 +77,7 @@ func (r *runStarted) walk(f *fields) {
 	f.str("spec", &r.Spec)
 	f.values("params", &r.Params)
 	f.runState("state", &r.State)
+	f.u64("config", &r.Config)
 	f.str("order", &r.Order)
 	r.Origin.walk(f)
 }
@@ -86,7 +88,7 @@ func (r *runStarted) apply(s *state) uint32 {
 		panic(brokenRule(fmt.Sprintf("run %q of spec %q: there is no such spec, or the run is there already", r.Run, r.Spec)))
 	}
 	s.runNums++
-	x := &run{id: r.Run, num: s.runNums, spec: spec, params: r.Params, origin: r.Origin, times: runTimes{created: s.wall}}
+	x := &run{id: r.Run, num: s.runNums, spec: spec, params: r.Params, config: r.Config, origin: r.Origin, times: runTimes{created: s.wall}}
 	order, err := parseOrder(r.Order, len(spec.mission.Units))
 	if err != nil {
 		panic(brokenRule(err.Error()))

@@ -165,7 +165,7 @@ func (p *plan) emit(spec *missionSpec, params task.Values) *run {
 		}
 		m.runTable.ready = nil
 	}
-	r := &runStarted{Run: m.newRunID(spec.mission), Spec: spec.hash, Params: params, State: p.state, Order: orderText(p.order), Origin: p.origin}
+	r := &runStarted{Run: m.newRunID(spec.mission), Spec: spec.hash, Params: params, State: p.state, Config: m.configVersion, Order: orderText(p.order), Origin: p.origin}
 	m.emit(r)
 	m.log.Info("run started", "run", r.Run, "mission", spec.mission.Name, "mode", r.Origin.Mode, "cause", r.Origin.Cause, "parent", r.Origin.Parent)
 	return m.findRun(r.Run)

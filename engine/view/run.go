@@ -6,14 +6,15 @@ import "apollo11/engine/task"
 type Run struct {
 	ID       string `json:"id"`
 	Mission  string `json:"mission"`
-	State    string `json:"state"`  // waiting running needs_person succeeded failed cancelled aborted
-	Mode     string `json:"mode"`   // start resume rerun fork sample rollback
-	Parent   string `json:"parent"` // the run it goes on from, or is compared with; empty: none
-	Child    string `json:"child"`  // the run that resumed it; empty: none
-	Cause    string `json:"cause"`  // what started it: a person, or the trigger in words
-	By       string `json:"by"`     // the person; empty: a trigger
-	Why      string `json:"why"`    // why it did not succeed, or waits
-	Spec     string `json:"spec"`   // hash of the mission as it was
+	State    string `json:"state"`          // waiting running needs_person succeeded failed cancelled aborted
+	Mode     string `json:"mode"`           // start resume rerun fork sample rollback
+	Parent   string `json:"parent"`         // the run it goes on from, or is compared with; empty: none
+	Child    string `json:"child"`          // the run that resumed it; empty: none
+	Cause    string `json:"cause"`          // what started it: a person, or the trigger in words
+	By       string `json:"by"`             // the person; empty: a trigger
+	Why      string `json:"why"`            // why it did not succeed, or waits
+	Spec     string `json:"spec"`           // hash of the mission as it was
+	Config   int64  `json:"config_version"` // of configuration, missions and contracts at its start
 	Units    int64  `json:"units"`
 	Done     int64  `json:"done"`    // units that have ended
 	Running  int64  `json:"running"` // units that an executor has
@@ -42,6 +43,7 @@ func (r *Run) Fields(v Visitor) {
 	v.Text("by", &r.By)
 	v.Text("why", &r.Why)
 	v.Text("spec", &r.Spec)
+	v.Int("config_version", &r.Config)
 	v.Int("units", &r.Units)
 	v.Int("done", &r.Done)
 	v.Int("running", &r.Running)

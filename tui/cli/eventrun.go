@@ -10,16 +10,21 @@ import (
 
 // runTellers are the words for what happens to runs and their tasks.
 var runTellers = map[string]func(*teller) style{
-	"mission.spec":     tellSpec,
-	"run.start":        tellRunStart,
-	"run.go":           func(t *teller) style { t.add("its turn has come"); return plain },
-	"run.stop":         tellRunStop,
-	"run.cancel":       func(t *teller) style { t.add("run cancelled"); t.by(); t.some("%s", t.take("why")); return yellow },
-	"run.end":          tellRunEnd,
-	"run.forget":       func(t *teller) style { t.add("the run left memory"); return dim },
-	kindReady:          tellReady,
-	"task.skip":        tellSkip,
-	"task.settle":      func(t *teller) style { t.add("no dead letter any more"); t.some("%s", t.take("why")); t.by(); return plain },
+	"mission.spec": tellSpec,
+	"run.start":    tellRunStart,
+	"run.go":       func(t *teller) style { t.add("its turn has come"); return plain },
+	"run.stop":     tellRunStop,
+	"run.cancel":   func(t *teller) style { t.add("run cancelled"); t.by(); t.some("%s", t.take("why")); return yellow },
+	"run.end":      tellRunEnd,
+	"run.forget":   func(t *teller) style { t.add("the run left memory"); return dim },
+	kindReady:      tellReady,
+	"task.skip":    tellSkip,
+	"task.settle": func(t *teller) style {
+		t.add("no dead letter any more")
+		t.some("%s", t.take("why"))
+		t.by()
+		return plain
+	},
 	"task.progress":    tellProgress,
 	"nondeterministic": tellVaried,
 	"state.restore":    tellRestore,
