@@ -68,6 +68,7 @@ type flow struct {
 	counts   [16]int32 // units by task state
 	open     int       // units that have not ended
 	reused   int       // units whose result is the parent's
+	settled  int       // units that died, and with which a person is done
 	stopping bool      // a unit failed: nothing new starts
 }
 

@@ -265,7 +265,7 @@ func (m *machine) inputsReady(r *run, i uint32, when string) {
 // unitInputs are a unit's inputs, with the contract's defaults.
 func (m *machine) unitInputs(r *run, i uint32) (full task.Values, filled string, err error) {
 	t := m.at(i)
-	if r.origin.Mode == modeRerun { // the very same, whatever the state or upstream says now
+	if m.asBefore(r, t) { // the very same, whatever the state or upstream says now
 		if of := m.inParent(r, t); of != 0 && (m.at(of).sent > 0 || m.succeeded(of)) {
 			spec := m.specOf(of)
 			return mustParse(spec.inputs), spec.filled, nil
@@ -282,6 +282,12 @@ func (m *machine) unitInputs(r *run, i uint32) (full task.Values, filled string,
 		}
 	}
 	return m.fill(typ.name, inputs)
+}
+
+// asBefore reports whether a unit gets what it got in the parent run: in a rerun,
+// and in a fork if it does not depend on what changes.
+func (m *machine) asBefore(r *run, t taskAt) bool {
+	return r.origin.Mode == modeRerun || r.origin.Mode == modeFork && !m.dependsOn(r, int(t.unit), r.origin.From)
 }
 
 // inParent is the same unit's task in the parent run; 0: there is none.

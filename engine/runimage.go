@@ -148,6 +148,9 @@ func (s *state) linkRuns() error {
 		}
 		r.flow.left = r.began()
 		for u, i := range r.flow.units {
+			if s.at(i).state == task.Aborted && s.resultOf(i).Settled != "" {
+				r.flow.settled++
+			}
 			if !s.succeeded(i) {
 				continue
 			}

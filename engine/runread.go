@@ -22,7 +22,7 @@ func (m *machine) viewRun(r *run) *view.Run {
 		Params: view.Object(r.params),
 	}
 	n := &r.flow.counts
-	v.Running, v.Failed = int64(n[task.Assigned]+n[task.Running]), int64(n[task.Dead])
+	v.Running, v.Failed = int64(n[task.Assigned]+n[task.Running]), int64(n[task.Dead])+int64(r.flow.settled)
 	v.Skipped = int64(n[task.Skipped]) - v.Reused
 	if r.origin.Sample > 0 {
 		v.Mode = "sample"
@@ -129,6 +129,9 @@ func (m *machine) viewUnit(r *run, u int) view.RunUnit {
 	}
 	class, text := m.lastError(i)
 	row.ErrorClass, row.Error = class.String(), cutText(text, maxShown)
+	if result.Settled != "" { // in its run it is what it died as
+		row.State = task.Dead.String()
+	}
 	if t.state == task.Skipped || t.state == task.Aborted {
 		row.Reason = cmp.Or(result.Settled, result.Error)
 	}

@@ -41,6 +41,7 @@ func (s *state) settle(i uint32, why, by string) {
 		}
 	}
 	s.enter(i, task.Aborted)
+	s.runOfTask(i).flow.settled++
 	t.finished = finished
 	result.Settled, result.By = why, by
 	s.putResult(i, &result)
