@@ -154,12 +154,12 @@ func (m *machine) checkContract(i uint32, outputs task.Values) (task.Values, err
 	if expect == nil {
 		return outputs, nil
 	}
-	yes, err := expect.Eval(m.factsOf(r), outputs)
+	yes, err := expect.Eval(m.factsOf(r, i), outputs)
 	if err != nil {
 		return nil, fmt.Errorf("expect: %w", err)
 	}
 	if !yes {
-		return nil, fmt.Errorf("expected %s%s", r.unit(m.at(i)).Expect, readText(expect.Values(m.factsOf(r), outputs)))
+		return nil, fmt.Errorf("expected %s%s", r.unit(m.at(i)).Expect, readText(expect.Values(m.factsOf(r, i), outputs)))
 	}
 	return outputs, nil
 }

@@ -2,24 +2,32 @@ package engine
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"apollo11/engine/mission"
 	"apollo11/engine/task"
 )
 
-// facts are what a run's references and conditions read. A rerun reads what the
-// parent's units gave: its own are only compared with them.
+// facts are what a run's references and conditions read.
 type facts struct {
 	m *machine
 	r *run
 }
 
-func (m *machine) factsOf(r *run) facts {
-	if parent := m.findRun(r.origin.Parent); parent != nil && r.origin.Mode == modeRerun {
-		return facts{m, parent}
+// factsOf are those for a task of a run. One of a rerun reads what the parent's
+// units gave, as it did there: its own are only compared with them. What the parent
+// never came to reads its own.
+func (m *machine) factsOf(r *run, i uint32) facts {
+	if r.origin.Mode == modeRerun && m.decided(m.inParent(r, m.at(i))) {
+		return facts{m, m.findRun(r.origin.Parent)}
 	}
 	return facts{m, r}
+}
+
+// decided reports whether a unit was begun, or left out by its condition.
+func (m *machine) decided(i uint32) bool {
+	return i != 0 && (m.at(i).sent > 0 || m.at(i).state == task.Skipped)
 }
 
 // Param implements mission.Facts.
@@ -202,12 +210,12 @@ func (m *machine) unitReady(i uint32) {
 	}
 	when := ""
 	if c := conds[m.at(i).unit].When; c != nil {
-		yes, err := c.Eval(m.factsOf(r), nil)
+		yes, err := c.Eval(m.factsOf(r, i), nil)
 		if err != nil {
 			m.refuseUnit(i, task.InputInvalid, fmt.Errorf("condition: %w", err))
 			return
 		}
-		when = fmt.Sprintf("%s is %t%s", r.unit(m.at(i)).When, yes, readText(c.Values(m.factsOf(r), nil)))
+		when = fmt.Sprintf("%s is %t%s", r.unit(m.at(i)).When, yes, readText(c.Values(m.factsOf(r, i), nil)))
 		if !yes {
 			m.emit(&skipped{Task: m.id(i), Reason: "condition: " + cutText(when, maxReason)})
 			return
@@ -272,12 +280,12 @@ func (m *machine) unitInputs(r *run, i uint32) (full task.Values, filled string,
 		}
 	}
 	u, typ := r.unit(t), m.types[t.typ]
-	inputs, err := r.spec.mission.Inputs(u, typ.unit, m.factsOf(r))
+	inputs, err := r.spec.mission.Inputs(u, typ.unit, m.factsOf(r, i))
 	if err != nil {
 		return nil, "", err
 	}
-	if r.origin.From == u.Name {
-		if inputs, err = changedInputs(inputs, Edit{Set: r.origin.With}); err != nil {
+	for _, with := range m.changes(r, u.Name) {
+		if inputs, err = changedInputs(inputs, Edit{Set: with}); err != nil {
 			return nil, "", err
 		}
 	}
@@ -288,6 +296,18 @@ func (m *machine) unitInputs(r *run, i uint32) (full task.Values, filled string,
 // and in a fork if it does not depend on what changes.
 func (m *machine) asBefore(r *run, t taskAt) bool {
 	return r.origin.Mode == modeRerun || r.origin.Mode == modeFork && !m.dependsOn(r, int(t.unit), r.origin.From)
+}
+
+// changes are what a fork changes of a unit's inputs, behind what the forks that it
+// comes from changed.
+func (m *machine) changes(r *run, unit string) (all []task.Values) {
+	for ; r != nil; r = m.findRun(r.origin.Parent) {
+		if r.origin.From == unit {
+			all = append(all, r.origin.With)
+		}
+	}
+	slices.Reverse(all)
+	return all
 }
 
 // inParent is the same unit's task in the parent run; 0: there is none.

@@ -79,6 +79,7 @@ func (m *machine) setTriggers() {
 	for _, key := range gone {
 		m.emit(&triggerDropped{key.mission, key.trigger})
 	}
+	m.retell()
 	m.triggering.scanned, m.triggering.version, m.triggering.tried = 0, 0, 0
 	m.armTable()
 }

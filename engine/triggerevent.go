@@ -128,6 +128,27 @@ func (m *machine) tellEvents() {
 	}
 }
 
+// retell leaves to the events being worked off those missions that still wait for
+// them, as these are now.
+func (m *machine) retell() {
+	now := map[triggerKey]*armed{}
+	for _, a := range m.triggering.armed {
+		now[triggerKey{a.known.Mission.Name, a.words}] = a
+	}
+	for _, h := range m.triggering.told {
+		rest := h.rest
+		h.rest = nil
+		for _, was := range rest {
+			name := was.known.Mission.Name
+			if a := now[triggerKey{name, was.words}]; a != nil {
+				h.rest = append(h.rest, a)
+			} else {
+				h.failed = append(h.failed, fmt.Errorf("mission %s: it does not wait for event %s any more", name, task.Printable(h.event.Name)))
+			}
+		}
+	}
+}
+
 // tellEvent starts one mission, with the values that it has parameters for.
 func (m *machine) tellEvent(h *happening, a *armed) {
 	why := a.words
