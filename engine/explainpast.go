@@ -43,9 +43,10 @@ func (x *explainer) dead() {
 	if class == task.Expired && x.t.deadline != 0 {
 		x.say("a requeue takes the deadline away")
 	}
-	if class == task.InputInvalid {
+	switch {
+	case class == task.InputInvalid && x.m.runOfTask(x.i) == nil: // a run's unit gets its inputs from the run
 		x.hint("edit %s NAME=VALUE", x.id)
-	} else if x.t.sent > 0 {
+	case class != task.InputInvalid && x.t.sent > 0:
 		x.hint("logs %s", x.id)
 	}
 	x.goesOn()

@@ -423,7 +423,7 @@ func (m *machine) fileLost(of uint32) string {
 		}
 		for _, u := range r.next(int(m.at(of).unit)) {
 			i := r.flow.units[u]
-			if t := m.at(i); t.state == task.Dead && t.class == task.InputInvalid && strings.Contains(m.specOf(i).inputs, file.Sum) {
+			if t := m.at(i); failedState(t.state) && t.class == task.InputInvalid && strings.Contains(m.specOf(i).inputs, file.Sum) {
 				return file.Name
 			}
 		}
