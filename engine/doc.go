@@ -24,6 +24,20 @@
 //
 // A command was asked, a record happened, an order is sent to an executor.
 //
+// # Missions
+//
+// A run is a mission at work: a task for each of its units, with the id RUN:UNIT,
+// blocked until what it waits for has succeeded. Start, stop and cancel of a run
+// are one record each, which apply expands over the graph; the mission's text is
+// stored once, by its hash. What a success makes ready and what a failure hangs
+// on stands in two soft lists, which settle works off in the same turn as far as
+// there is room (runflow.go), and which a start finds anew. A finished unit costs
+// its children, whatever the size of the mission.
+//
+// A resume, a rerun and a fork are new runs that look at their parent, and the
+// parent stays in memory as long as they do. A rollback is a run over the same
+// units, one after the other, the latest first.
+//
 // # Goroutines
 //
 //	loop          Run's caller; ends with Run
