@@ -147,27 +147,38 @@ func (m *machine) overdueTasks() int {
 		return min(n, maxBulk, m.done.len)
 	}
 	n := 0
-	for i := m.done.oldest; i != 0 && n < maxBulk && m.at(i).finished < m.now.wall-int64(m.set.RetainAge); n++ {
+	for i := m.done.oldest; i != 0 && n < maxBulk && m.tooOld(m.at(i).finished); n++ {
 		i = m.at(i).list[inQueue].newer
 	}
 	return n
 }
 
-// retireRuns forgets a run that ended long ago, or before the oldest of too many
-// finished tasks.
+// tooOld reports whether what ended then is kept no longer.
+func (m *machine) tooOld(finished int64) bool {
+	return m.set.RetainAge > 0 && finished < m.now.wall-int64(m.set.RetainAge)
+}
+
+// retireRuns forgets runs that ended long ago, or before the oldest of too many
+// finished tasks; one that waits for a person, or that another looks at, stays.
 func (m *machine) retireRuns() {
-	for _, x := range m.finished {
+	var gone []*run
+	over, units := m.done.len+m.retired-m.set.RetainTasks, 0
+	for _, x := range m.finished { // the oldest first: behind one that may stay, all may
 		r := m.runs[x]
-		if r.refs > 0 {
-			continue
+		old := m.tooOld(r.times.finished)
+		many := over > 0 && (m.done.len == 0 || r.times.finished <= m.at(m.done.oldest).finished)
+		if !old && !many || units >= maxBulk {
+			break
 		}
-		old := r.times.finished < m.now.wall-int64(m.set.RetainAge)
-		many := m.done.len+m.retired > m.set.RetainTasks && (m.done.len == 0 || r.times.finished <= m.at(m.done.oldest).finished)
-		if old || many {
-			m.emit(&runForgotten{Run: r.id})
-			m.more = true
+		if r.refs == 0 && r.state != runNeedsPerson {
+			gone = append(gone, r)
+			over -= len(r.flow.units)
+			units += len(r.flow.units)
 		}
-		return
+	}
+	for _, r := range gone {
+		m.emit(&runForgotten{Run: r.id})
+		m.more = true // there may be more, such as one that this one looked at
 	}
 }
 

@@ -207,7 +207,7 @@ func (r *run) began() []int32 {
 // note adds what a person should know, the first hundred.
 func (r *run) note(text string) {
 	if text != "" && len(r.notes) < maxNotes {
-		r.notes = append(r.notes, text)
+		r.notes = append(r.notes, strings.ReplaceAll(text, "\n", " ")) // an image has a line of it
 	}
 }
 

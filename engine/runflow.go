@@ -196,8 +196,8 @@ func (m *machine) endRun(r *run) {
 // unitReady brings a unit that waits for nothing any more to the queue, or ends it.
 func (m *machine) unitReady(i uint32) {
 	r := m.runOfTask(i)
-	if r == nil || r.state != runRunning || r.flow.stopping || m.at(i).state != task.Blocked {
-		return
+	if r == nil || r.state != runRunning || r.flow.stopping || m.at(i).state != task.Blocked || r.flow.left[m.at(i).unit] > 0 {
+		return // meanwhile another task may stand in this place
 	}
 	if r.origin.Mode == modeRollback {
 		m.readyUndo(r, i)

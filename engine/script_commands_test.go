@@ -215,7 +215,7 @@ func (s *script) result(id string, link *scriptLink, w *words) Command {
 	default:
 		o.Status = task.Failed
 	}
-	o.Error, o.Timing.Execute = w.take("error"), w.duration("took")
+	o.Error, o.UnitHash, o.Timing.Execute = w.take("error"), w.take("made"), w.duration("took")
 	if o.Timing.Execute == 0 {
 		o.Timing.Execute = time.Second
 	}

@@ -20,7 +20,7 @@ type Settings struct {
 	Keys           []KeyRule
 	Retry          task.Retry    // of tasks whose type nobody declared a contract for
 	RetainTasks    int           // finished tasks kept in memory
-	RetainAge      time.Duration // and how long
+	RetainAge      time.Duration // and how long; 0: whatever their age
 	RetainKeys     time.Duration // how long ids and keys of forgotten tasks are remembered
 	ConfigHash     string
 	Build          string

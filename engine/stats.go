@@ -150,18 +150,18 @@ func (m *machine) compare(i uint32) {
 	}
 }
 
-// bootStats takes up what the newest finished tasks tell.
+// bootStats takes up what the newest finished tasks tell, in the order in which
+// they told it.
 func (m *machine) bootStats() {
-	i := m.states[task.Succeeded].newest
-	for range maxPrints {
-		if i == 0 {
-			return
-		}
+	var newest []uint32
+	for i := m.states[task.Succeeded].newest; i != 0 && len(newest) < maxPrints; i = m.at(i).list[byState].older {
+		newest = append(newest, i)
+	}
+	for _, i := range slices.Backward(newest) {
 		m.noteSuccess(i, m.resultOf(i).Timing)
 		if key, p, ok := m.printOf(i); ok {
 			m.prints.note(key, p)
 		}
-		i = m.at(i).list[byState].older
 	}
 }
 

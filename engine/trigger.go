@@ -30,6 +30,7 @@ type triggers struct {
 	tried   uint64            // knownTypes when it was last tried what waits for them
 	waiting map[string]int    // runs that wait, by mission
 	told    []*happening      // events being worked off
+	patient int64             // monotonic: until then what has not come since the start is waited for
 	faults  map[string]string // of missions' triggers, by name
 }
 

@@ -14,7 +14,7 @@ func (m *machine) armTable() {
 	for _, a := range m.triggering.armed {
 		at := a.memory.at
 		waits := a.trigger.Kind == mission.Start && a.memory.seen < m.epoch || at != 0 && at <= m.now.raw
-		if left := m.since + int64(startWait) - m.now.wall; waits && left > 0 {
+		if left := m.triggering.patient - m.now.mono; waits && left > 0 {
 			at = m.now.raw + left
 		}
 		if at != 0 && (next == 0 || at < next) {
@@ -50,7 +50,7 @@ func (m *machine) tableIsDue(a *armed) bool {
 
 // waitedLong reports that what has not come since the controller's start is no
 // longer waited for.
-func (m *machine) waitedLong() bool { return m.now.wall >= m.since+int64(startWait) }
+func (m *machine) waitedLong() bool { return m.now.mono >= m.triggering.patient }
 
 // tableDue takes one time of a table, or skips what was missed.
 func (m *machine) tableDue(a *armed) {
