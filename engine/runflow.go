@@ -151,6 +151,9 @@ func (m *machine) spread(r *run, i uint32) {
 	}
 	m.emit(stop)
 	for _, u := range r.flow.units {
+		if !stop.All {
+			break // only blocked ones were ended, and they wait for no moment
+		}
 		if m.at(u).heap != 0 && !m.at(u).state.Out() {
 			m.arm(u)
 		}

@@ -22,12 +22,22 @@ import (
 const longestAnswer = 4 * task.MaxBytes
 
 // readAnswer reads a file that a unit may have written; no file is an empty
-// answer.
+// answer. A link is none: what it leads to from within a container is another
+// file out here.
 func readAnswer(file string) ([]byte, error) {
-	f, err := os.OpenFile(file, os.O_RDONLY|nonblock, 0)
+	if info, err := os.Lstat(file); err == nil && info.Mode()&fs.ModeSymlink != 0 {
+		return nil, fmt.Errorf("%s: %w", file, errNotRegular)
+	}
+	data, err := readSmall(file, noFollow)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
+	return data, err
+}
+
+// readSmall reads a file of no more than longestAnswer.
+func readSmall(file string, flags int) ([]byte, error) {
+	f, err := os.OpenFile(file, os.O_RDONLY|nonblock|flags, 0)
 	if err != nil {
 		return nil, err
 	}

@@ -195,6 +195,9 @@ func (a *attempt) publishOne(ctx context.Context, value string, done map[string]
 		return f, err
 	}
 	if from != a.runDir {
+		if err := roomFor(a.runDir, name); err != nil {
+			return f, err
+		}
 		if err := moveFile(ctx, filepath.Join(from, name), filepath.Join(a.runDir, name)); err != nil {
 			return f, err
 		}
@@ -244,14 +247,25 @@ func (a *attempt) describeFile(ctx context.Context, name string) (f task.File, e
 	return f, err
 }
 
-// moveFile renames a file, or copies it to another file system.
-func moveFile(ctx context.Context, from, to string) error {
-	if _, err := os.Lstat(to); err == nil {
-		return fmt.Errorf("a file of that name is in $APOLLO_RUN_DIR already")
-	}
-	if err := os.MkdirAll(filepath.Dir(to), 0o700); err != nil {
+// roomFor makes the folders that a file goes to, never by a link that the unit left
+// there: a container's would lead to where the container itself may not write.
+func roomFor(dir, name string) error {
+	root, err := os.OpenRoot(dir)
+	if err != nil {
 		return err
 	}
+	defer root.Close()
+	if _, err := root.Lstat(name); err == nil {
+		return errors.New("a file of that name is in $APOLLO_RUN_DIR already")
+	}
+	if err := root.MkdirAll(filepath.Dir(name), 0o700); err != nil {
+		return fmt.Errorf("$APOLLO_RUN_DIR: %w", err)
+	}
+	return nil
+}
+
+// moveFile renames a file, or copies it to another file system.
+func moveFile(ctx context.Context, from, to string) error {
 	if err := os.Rename(from, to); err == nil {
 		return nil
 	}

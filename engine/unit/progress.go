@@ -71,7 +71,7 @@ func (f *follower) ready() bool {
 	if f.open != nil {
 		return true
 	}
-	file, err := os.OpenFile(f.file, os.O_RDONLY|nonblock, 0)
+	file, err := os.OpenFile(f.file, os.O_RDONLY|nonblock|noFollow, 0)
 	if err != nil {
 		return false
 	}

@@ -3,7 +3,6 @@ package unit
 import (
 	"fmt"
 	"maps"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -78,10 +77,7 @@ func (s Secret) resolve(environ []string) (value string, err error) {
 
 // readSecret drops the newline that every editor puts at the end.
 func readSecret(file string) (string, error) {
-	data, err := readAnswer(file)
-	if err == nil && data == nil {
-		err = &os.PathError{Op: "open", Path: file, Err: os.ErrNotExist}
-	}
+	data, err := readSmall(file, 0)
 	return strings.TrimRight(string(data), "\r\n"), err
 }
 

@@ -130,6 +130,35 @@ func TestNoShare(t *testing.T) {
 	}
 }
 
+// What a container leaves behind leads somewhere else from out here: a link among
+// the folders that a file goes to, or in the place of an answer.
+func TestNoLinkLeadsOut(t *testing.T) {
+	for name, execute := range map[string]string{
+		"a folder of the run's": `ln -s "$IN_OUT" "$APOLLO_RUN_DIR/sub"; mkdir sub; echo x >sub/new; echo data=sub/new >>"$APOLLO_OUTPUT"`,
+		"the folder above":      `mkdir -p sub/a; ln -s "$IN_OUT" "$APOLLO_RUN_DIR/sub"; echo x >sub/a/new; echo data=sub/a/new >>"$APOLLO_OUTPUT"`,
+		"the outputs":           `ln -s "$IN_OUT/told" "$APOLLO_OUTPUT"`,
+		"the state":             `ln -s "$IN_OUT/set" "$APOLLO_STATE"`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newRig(t, shell(execute, "[in.out]\ntype = 'string'\n"+aPath+"\n[out.told]\ntype = 'string'")).shared()
+			out := t.TempDir()
+			for file, text := range map[string]string{"told": "told=of the host", "set": "set.key=of the host"} {
+				if err := os.WriteFile(filepath.Join(out, file), []byte(text), 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+			r.job.Assignment.Inputs = task.Values{{Name: "out", Value: out}}
+			o := r.run()
+			if o.Class != task.OutputInvalid || len(o.Outputs)+len(o.Changes) > 0 {
+				t.Errorf("%v %v %v %q", o.Class, o.Outputs, o.Changes, o.Error)
+			}
+			if entries, err := os.ReadDir(out); err != nil || len(entries) != 2 {
+				t.Errorf("what is outside was written to: %v %v", entries, err)
+			}
+		})
+	}
+}
+
 // A file in a share on another file system is copied, and seen whole or not at all.
 func TestCopy(t *testing.T) {
 	if info, err := os.Stat(memoryFolder); err != nil || !info.IsDir() {
