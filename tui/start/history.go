@@ -115,7 +115,10 @@ func (q *planning) placed(ctx context.Context, what string, given task.Values, e
 // the hosts have, and what else stands in the way of a start. It is asked only
 // about what it could run as it is.
 func (q *planning) asked(ctx context.Context, what string, given task.Values) error {
-	if q.client == nil || q.unitsDir != "" || slices.ContainsFunc(q.mission.Units, func(u mission.Unit) bool { return !q.offered(u.Uses) }) {
+	onlyHere := func(u mission.Unit) bool {
+		return !q.offered(u.Uses) && slices.ContainsFunc(q.contracts.Units, func(c task.Unit) bool { return c.Name == u.Uses })
+	}
+	if q.client == nil || q.unitsDir != "" || slices.ContainsFunc(q.mission.Units, onlyHere) {
 		return nil
 	}
 	start := wire.Start{Mission: what, Params: given, Check: true}
