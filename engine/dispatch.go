@@ -118,7 +118,7 @@ func (m *machine) taker(l *lane) *executor {
 	if !m.mayStart(t) {
 		return nil
 	}
-	s, needs := search{least: m.depth(t), second: m.second(l.oldest)}, t.needs()
+	s, needs := search{least: m.depth(t), second: l.second}, t.needs()
 	if l.share == "" && needs.IsZero() {
 		for _, g := range t.soft.groups {
 			if !g.first || !s.second {
@@ -141,17 +141,10 @@ func (m *machine) taker(l *lane) *executor {
 			}
 		}
 	}
-	if s.best != nil || s.second { // the next head may be one that all can be told of
+	if s.best != nil {
 		l.tried = tried{}
 	}
 	return s.best
-}
-
-// second reports whether a task can only be told in protocol 2: an undo, or a try
-// on a sample, which an executor of protocol 1 would take for the real thing.
-func (m *machine) second(i uint32) bool {
-	r := m.runOfTask(i)
-	return r != nil && (r.origin.Mode == modeRollback || r.origin.Sample > 0)
 }
 
 // inVain reports whether nothing has happened since the last search that could
@@ -313,8 +306,11 @@ func (m *machine) recall(x uint32) {
 // sent has nothing to do. What the task needs is its own already where it is.
 func (m *machine) idleFor(i uint32, holder *executor) bool {
 	t := m.types[m.at(i).typ]
-	share, needs := m.shareOf(i), t.needs()
+	share, second, needs := m.shareOf(i), m.second(i), t.needs()
 	for _, g := range t.soft.groups {
+		if g.first && second {
+			continue
+		}
 		if e, load := g.pool.front(); e == nil || load > 0 {
 			continue
 		}

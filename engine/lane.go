@@ -9,13 +9,14 @@ import (
 )
 
 // lane is a line of a type's queued tasks that the same executors can take: those
-// with files in one share, or those without any. A head that nobody can take
-// holds up its own lane only.
+// with files in one share, or those without any; those that protocol 1 has no word
+// for stand apart. A head that nobody can take holds up its own lane only.
 type lane struct {
 	list
-	of    *workType
-	share string // that its tasks' files are in; empty: any executor will do
-	tried tried
+	of     *workType
+	share  string // that its tasks' files are in; empty: any executor will do
+	second bool   // of protocol 2 only
+	tried  tried
 }
 
 // tried says of the last search for somebody to take a lane's head that it was
@@ -25,7 +26,7 @@ type tried struct {
 	depth int    // that the type had
 }
 
-// lanes are those of all types and shares but for the ones without a share,
+// lanes are those of all types and shares but for the ones that anybody may take,
 // which each type has by itself. They follow from tasks and state; only their
 // numbers stand in a course.
 type lanes struct {
@@ -35,8 +36,9 @@ type lanes struct {
 }
 
 type laneKey struct {
-	typ   uint32
-	share string
+	typ    uint32
+	share  string
+	second bool
 }
 
 func newLanes() lanes { return lanes{all: []*lane{nil}, at: map[laneKey]uint32{}} }
@@ -51,15 +53,15 @@ func (s *state) laneOf(t taskAt) *lane {
 
 // chooseLane is the lane that a task belongs in, made if it is the first there.
 func (s *state) chooseLane(i uint32) *lane {
-	typ, share := s.at(i).typ, s.shareOf(i)
-	if share == "" {
+	typ, share, second := s.at(i).typ, s.shareOf(i), s.second(i)
+	if share == "" && !second {
 		return &s.types[typ].queue
 	}
-	key := laneKey{typ, share}
+	key := laneKey{typ, share, second}
 	n, ok := s.lanes.at[key]
 	if !ok {
 		key.share = strings.Clone(share)
-		n = s.addLane(&lane{of: s.types[typ], share: key.share})
+		n = s.addLane(&lane{of: s.types[typ], share: key.share, second: second})
 		s.lanes.at[key] = n
 	}
 	s.own(i).lane = n
@@ -78,7 +80,7 @@ func (s *state) addLane(l *lane) (n uint32) {
 	return uint32(len(s.lanes.all) - 1)
 }
 
-// unline takes a task out of its lane; an empty lane of a share goes.
+// unline takes a task out of its lane; one that is no type's own goes when it is empty.
 func (s *state) unline(i uint32) {
 	t := s.at(i)
 	l := s.laneOf(t)
@@ -91,11 +93,18 @@ func (s *state) unline(i uint32) {
 	if l.len > 0 {
 		return
 	}
-	delete(s.lanes.at, laneKey{t.typ, l.share})
+	delete(s.lanes.at, laneKey{t.typ, l.share, l.second})
 	s.lanes.all[n] = nil
 	s.lanes.free = append(s.lanes.free, n)
 	at := slices.Index(l.of.shared, l)
 	l.of.shared = slices.Delete(l.of.shared, at, at+1)
+}
+
+// second reports whether a task can only be told in protocol 2: an undo, or a try
+// on a sample, which an executor of protocol 1 would take for the real thing.
+func (s *state) second(i uint32) bool {
+	r := s.runOfTask(i)
+	return r != nil && (r.origin.Mode == modeRollback || r.origin.Sample > 0)
 }
 
 // shareOf is the share that a task's files are in; empty: it has none, or what it

@@ -167,11 +167,11 @@ func (w *world) lanesHold() {
 		if l == nil {
 			continue
 		}
-		if l.share != "" && l.len == 0 {
-			w.fail("an empty lane of share %s is kept", l.share)
+		if (l.share != "" || l.second) && l.len == 0 {
+			w.fail("an empty lane of share %q is kept", l.share)
 		}
 		for i, last := l.oldest, int64(-1<<62); i != 0; i = w.m.at(i).list[inQueue].newer {
-			if t := w.m.at(i); w.share(i) != l.share || t.order <= last || w.m.types[t.typ] != l.of {
+			if t := w.m.at(i); w.share(i) != l.share || w.m.second(i) != l.second || t.order <= last || w.m.types[t.typ] != l.of {
 				w.fail("task %s, order %d after %d, stands in lane %q of %s", w.m.id(i), t.order, last, l.share, l.of.name)
 			}
 			last = w.m.at(i).order

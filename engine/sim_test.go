@@ -249,7 +249,7 @@ func (w *world) rests() {
 			continue
 		}
 		for _, e := range w.m.execs[1:] {
-			if e == nil || e.soft.link == nil || e.offline || e.draining || e.load() > 0 || e.proto < 2 && (!e.soft.ready || w.m.second(t.queue.oldest)) {
+			if e == nil || e.soft.link == nil || e.offline || e.draining || e.load() > 0 || e.proto < 2 && !e.soft.ready {
 				continue
 			}
 			if has, offers := e.offers.Get(t.name); offers && (has == "" || has == textHash(t.text)) {
