@@ -13,23 +13,16 @@ import (
 // outbox until the loop has put the turn's records on disk.
 type machine struct {
 	*state
-	set   Settings
-	log   *slog.Logger
-	now   moment
-	stamp []byte // now, as records begin with it
-	rand  *rand.Rand
-
-	batch outbox
-	wallQ deadlines // schedules, retries, expiries: wall nanoseconds
-	monoQ deadlines // beats, holds, attempts: monotonic nanoseconds
-
+	set  Settings
+	log  *slog.Logger
+	rand *rand.Rand
+	timing
+	batch  outbox
 	groups map[string]*group
 	missionBook
 	triggering triggers
-	hashes     map[string]string // soft: type: hash of the unit that an executor said last
-	prints     prints            // soft
-	jobs       []*job            // bulk commands being worked off
-	floor      int64             // monotonic: nobody counts as silent from before it
+	hearsay
+	jobs []*job // bulk commands being worked off
 	mood
 	tally
 
@@ -37,6 +30,21 @@ type machine struct {
 		dispatched dispatched
 		resulted   resulted
 	}
+}
+
+// timing is the turn's time, and what waits for a later one.
+type timing struct {
+	now   moment
+	stamp []byte    // now, as records begin with it
+	floor int64     // monotonic: nobody counts as silent from before it
+	wallQ deadlines // schedules, retries, expiries: wall nanoseconds
+	monoQ deadlines // beats, holds, attempts: monotonic nanoseconds
+}
+
+// hearsay is what was heard of units since the start, and needs no journal.
+type hearsay struct {
+	hashes map[string]string // type: hash of the unit that an executor said last
+	prints prints
 }
 
 // mood is what the loop tells the machine, and the machine the loop.
@@ -93,7 +101,8 @@ func (m *machine) room() bool {
 }
 
 func newMachine(s *state, set Settings, log *slog.Logger) *machine {
-	m := &machine{state: s, set: set, log: log, groups: map[string]*group{}, missionBook: newMissionBook(), hashes: map[string]string{}, prints: prints{seed: maphash.MakeSeed()}}
+	m := &machine{state: s, set: set, log: log, groups: map[string]*group{}, missionBook: newMissionBook()}
+	m.hearsay = hearsay{map[string]string{}, prints{seed: maphash.MakeSeed()}}
 	m.rand = rand.New(rand.NewPCG(set.Seed, 11))
 	place := func(who due) *uint32 {
 		switch who.kind {

@@ -24,11 +24,15 @@ type execSoft struct {
 	fences
 	burden
 	place
-	subscribed bool // to changes of the state
-	progress   progressNote
-	losses     int // times it was lost since the start
+	talk
 	groupPlace
 	heap [dueKinds]uint32
+}
+
+// talk is what an executor wants to be told, and told last.
+type talk struct {
+	subscribed bool // to changes of the state
+	progress   progressNote
 }
 
 // place is where an executor is: what it sees, and what its host has.
@@ -51,6 +55,7 @@ type absence struct {
 	silent int64         // when it lost it, or the controller started
 	grace  time.Duration // to come back from then on
 	why    string
+	losses int // since the controller's start
 }
 
 // fences are attempts that nobody waits for, and an executor may still work on.

@@ -14,21 +14,31 @@ import (
 type state struct {
 	table
 	counters
-	types     []*workType // slot.typ is an index; 0 is unused
-	typeAt    map[string]uint32
-	freeTypes []uint32
-	execs     []*executor // slot.exec is an index; 0 is unused
-	execAt    map[string]uint32
-	freeExecs []uint32
-	keys      map[string]*stateKey
-	held      map[string]uint32 // context keys of fresh units that are out: their slot
-	names     names
+	typeTable
+	execTable
+	keys  map[string]*stateKey
+	held  map[string]uint32 // context keys of fresh units that are out: their slot
+	names names
 	runTable
 	triggerTable
 	ledger ledger
 	image  *imaging // an image being taken, else nil
 	desk
 	feed feed // soft
+}
+
+// typeTable is every task type that is known.
+type typeTable struct {
+	types     []*workType // slot.typ is an index; 0 is unused
+	typeAt    map[string]uint32
+	freeTypes []uint32
+}
+
+// execTable is every executor that is known.
+type execTable struct {
+	execs     []*executor // course.exec is an index; 0 is unused
+	execAt    map[string]uint32
+	freeExecs []uint32
 }
 
 // desk is what dispatching needs at hand; all of it is soft.
@@ -79,10 +89,8 @@ type stateKey struct {
 func newState() *state {
 	return &state{
 		table:        newTable(),
-		types:        []*workType{nil},
-		typeAt:       map[string]uint32{},
-		execs:        []*executor{nil},
-		execAt:       map[string]uint32{},
+		typeTable:    typeTable{types: []*workType{nil}, typeAt: map[string]uint32{}},
+		execTable:    execTable{execs: []*executor{nil}, execAt: map[string]uint32{}},
 		keys:         map[string]*stateKey{},
 		held:         map[string]uint32{},
 		desk:         desk{lanes: newLanes(), hosts: hosts{at: map[string]*host{}}},
