@@ -72,6 +72,18 @@ func (m *machine) setAttemptEnd(i uint32) {
 	m.setTask(i, true, m.now.mono+int64(limit))
 }
 
+// timeoutOf is how long the execute step of a task may take; 0: nothing is known,
+// or it has no limit.
+func (m *machine) timeoutOf(i uint32) time.Duration {
+	if own := m.specAt(i).timeout; own != 0 {
+		return own
+	}
+	if unit := m.types[m.at(i).typ].unit; unit != nil {
+		return unit.Timeout
+	}
+	return 0
+}
+
 // attemptEnd is when the attempt's time is over.
 func (m *machine) attemptEnd(i uint32) int64 {
 	t := m.at(i)

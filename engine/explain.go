@@ -202,7 +202,11 @@ func (x *explainer) out() {
 	}
 	x.life(e)
 	if left := x.m.attemptEnd(x.i) - x.m.now.mono; left > 0 {
-		x.say("it has %s left; then the attempt ends as timed out", roughly(time.Duration(left)))
+		limit := ""
+		if timeout := x.m.timeoutOf(x.i); timeout > 0 {
+			limit = fmt.Sprintf("its time-out is %s; ", roughly(timeout))
+		}
+		x.say("%sthe controller waits %s more for a result, prepare, cleanup and the way included; then the attempt ends as timed out", limit, roughly(time.Duration(left)))
 	}
 }
 

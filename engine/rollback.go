@@ -75,12 +75,25 @@ func (m *machine) undo(r *run, p plan, c Rollback) (*view.Undone, error) {
 	if c.Check {
 		return answer, nil
 	}
+	if undone := m.undoneBy(r); len(p.order) == 0 && undone != "" {
+		return nil, fmt.Errorf("%w: run %s was undone already, by %s", ErrInvalid, r.id, undone)
+	}
 	if len(p.order) == 0 {
 		return nil, fmt.Errorf("%w: run %s has nothing to undo: no unit that succeeded has an undo step%s", ErrInvalid, r.id, withoutText(answer.Without))
 	}
 	p.origin.From = c.To
 	answer.Run = *m.viewRun(p.emit(r.spec, r.params))
 	return answer, nil
+}
+
+// undoneBy is a rollback that took back what a run did; empty: there was none.
+func (m *machine) undoneBy(r *run) (last string) {
+	for _, other := range m.inOrder() {
+		if other.origin.Mode == modeRollback && other.origin.Parent == r.id {
+			last = other.id
+		}
+	}
+	return last
 }
 
 func withoutText(units []string) string {
@@ -98,7 +111,7 @@ func (m *machine) readyUndo(r *run, i uint32) {
 		return
 	}
 	spec := m.specOf(of)
-	m.emit(&becameReady{Task: m.id(i), Inputs: mustParse(spec.inputs), Filled: spec.filled})
+	m.emit(&becameReady{Task: m.id(i), Inputs: mustParse(spec.inputs), Filled: spec.filled, Undo: true})
 }
 
 // restored is the global state put back to what it was at an earlier moment.

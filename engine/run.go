@@ -277,6 +277,9 @@ func (s *state) enterRun(r *run, next runState) {
 		s.finished = append(s.finished, s.runAt[r.id])
 		s.retired += len(r.flow.units)
 	}
+	if next == runCancelled {
+		r.times.finished = s.wall // also of one that waited for a person until now
+	}
 	if next == runRunning {
 		r.times.started = s.wall
 	}

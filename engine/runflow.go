@@ -242,7 +242,26 @@ func readText(values task.Values) string {
 // inputsReady resolves a unit's inputs, and takes over the parent's result if it
 // is of the same ones.
 func (m *machine) inputsReady(r *run, i uint32, when string) {
-	inputs, filled, err := m.unitInputs(r, i)
+	given, before, err := m.givenInputs(r, i)
+	if err != nil {
+		m.refuseUnit(i, task.InputInvalid, err)
+		return
+	}
+	from, note := m.reusable(r, i, given)
+	if note != "" {
+		m.log.Warn("resumed", "task", m.id(i), "note", note)
+	}
+	if from != 0 {
+		m.reuse(i, from, note)
+		return
+	}
+	inputs, filled := given, ""
+	if before != 0 {
+		spec := m.specOf(before)
+		inputs, filled = mustParse(spec.inputs), spec.filled
+	} else {
+		inputs, filled, err = m.fill(m.types[m.at(i).typ].name, given)
+	}
 	if err == nil {
 		_, err = inputs.Share()
 	}
@@ -254,45 +273,39 @@ func (m *machine) inputsReady(r *run, i uint32, when string) {
 		m.refuseUnit(i, task.TooLarge, fmt.Errorf("inputs of %d bytes, at most %d: hand over a path instead", n, task.MaxBytes))
 		return
 	}
-	from, note := m.reusable(r, i, inputs)
-	if note != "" {
-		m.log.Warn("resumed", "task", m.id(i), "note", note)
-	}
-	if from != 0 {
-		result := m.resultOf(from)
-		source := m.id(from)
-		if result.Reused != "" {
-			source = result.Reused
-		}
-		m.emit(&skipped{
-			Task: m.id(i), Reason: "reused from " + source, Reused: source, Inputs: inputs, Filled: filled, Outputs: result.Outputs, Unit: result.Unit,
-			Note: note,
-		})
-		return
-	}
 	m.emit(&becameReady{Task: m.id(i), Inputs: inputs, Filled: filled, When: when, Note: note})
 }
 
-// unitInputs are a unit's inputs, with the contract's defaults.
-func (m *machine) unitInputs(r *run, i uint32) (full task.Values, filled string, err error) {
+// reuse takes over the result of a task of the parent run.
+func (m *machine) reuse(i, from uint32, note string) {
+	result, spec, source := m.resultOf(from), m.specOf(from), m.id(from)
+	if result.Reused != "" {
+		source = result.Reused
+	}
+	m.emit(&skipped{
+		Task: m.id(i), Reason: "reused from " + source, Reused: source, Inputs: mustParse(spec.inputs), Filled: spec.filled,
+		Outputs: result.Outputs, Unit: result.Unit, Note: note,
+	})
+}
+
+// givenInputs are a unit's inputs as the mission gives them, without the
+// contract's defaults; before is the parent's task if they are that one's.
+func (m *machine) givenInputs(r *run, i uint32) (given task.Values, before uint32, err error) {
 	t := m.at(i)
 	if m.asBefore(r, t) { // the very same, whatever the state or upstream says now
 		if of := m.inParent(r, t); of != 0 && (m.at(of).sent > 0 || m.succeeded(of)) {
 			spec := m.specOf(of)
-			return mustParse(spec.inputs), spec.filled, nil
+			return mustParse(spec.given()), of, nil
 		}
 	}
-	u, typ := r.unit(t), m.types[t.typ]
-	inputs, err := r.spec.mission.Inputs(u, typ.unit, m.factsOf(r, i))
-	if err != nil {
-		return nil, "", err
-	}
+	u := r.unit(t)
+	given, err = r.spec.mission.Inputs(u, m.types[t.typ].unit, m.factsOf(r, i))
 	for _, with := range m.changes(r, u.Name) {
-		if inputs, err = changedInputs(inputs, Edit{Set: with}); err != nil {
-			return nil, "", err
+		if err == nil {
+			given, err = changedInputs(given, Edit{Set: with})
 		}
 	}
-	return m.fill(typ.name, inputs)
+	return given, 0, err
 }
 
 // asBefore reports whether a unit gets what it got in the parent run: in a rerun,
@@ -330,14 +343,18 @@ func (m *machine) inParent(r *run, t taskAt) uint32 {
 
 // refuseUnit ends a unit that cannot be run as things are.
 func (m *machine) refuseUnit(i uint32, class task.Class, why error) {
-	text := cutText(strings.ReplaceAll(why.Error(), "\n", "; "), maxErrorText)
+	text := strings.ReplaceAll(why.Error(), "\n", "; ")
+	if r := m.runOfTask(i); class == task.InputInvalid && r != nil && r.config != 0 && r.config < m.configVersion {
+		text += fmt.Sprintf(" (contracts or missions have changed since the run began: version %d then, %d now)", r.config, m.configVersion)
+	}
+	text = cutText(text, maxErrorText)
 	m.emit(&ended{Task: m.id(i), State: task.Dead, Class: class, Error: text})
 	m.log.Warn("unit refused", "task", m.id(i), "class", class, "error", task.Printable(text))
 }
 
 // reusable is the parent's task whose result stands for this one; the note says
 // why a result that is there does not, or what a person should know of it.
-func (m *machine) reusable(r *run, i uint32, inputs task.Values) (from uint32, note string) {
+func (m *machine) reusable(r *run, i uint32, given task.Values) (from uint32, note string) {
 	if r.origin.Mode != modeResume && r.origin.Mode != modeFork {
 		return 0, ""
 	}
@@ -350,7 +367,8 @@ func (m *machine) reusable(r *run, i uint32, inputs task.Values) (from uint32, n
 	if r.origin.Mode == modeFork && m.dependsOn(r, int(t.unit), r.origin.From) {
 		return 0, ""
 	}
-	if changed := difference(mustParse(m.specOf(of).inputs), inputs); changed != "" {
+	spec := m.specOf(of)
+	if changed := difference(mustParse(spec.given()), given); changed != "" {
 		return 0, fmt.Sprintf("%s runs again: %s", name, changed)
 	}
 	if file := m.fileLost(of); file != "" {
@@ -372,18 +390,24 @@ func shortHash(hash string) string {
 // indirectly.
 func (m *machine) dependsOn(r *run, u int, name string) bool {
 	if r.below == nil {
-		r.below = make([]bool, len(r.flow.units))
-		line := []int32{int32(max(0, r.spec.mission.Find(name)))}
-		for len(line) > 0 {
-			at := line[len(line)-1]
-			line = line[:len(line)-1]
-			if !r.below[at] {
-				r.below[at] = true
-				line = append(line, r.spec.graph.Children(int(at))...)
-			}
-		}
+		r.below = r.spec.below(name)
 	}
 	return r.below[u]
+}
+
+// below is the units that are one of a name, or wait for it however indirectly.
+func (s *missionSpec) below(name string) []bool {
+	below := make([]bool, len(s.mission.Units))
+	line := []int32{int32(max(0, s.mission.Find(name)))}
+	for len(line) > 0 {
+		at := line[len(line)-1]
+		line = line[:len(line)-1]
+		if !below[at] {
+			below[at] = true
+			line = append(line, s.graph.Children(int(at))...)
+		}
+	}
+	return below
 }
 
 // difference says which inputs differ, and how; a file counts by its content.

@@ -200,6 +200,7 @@ type becameReady struct {
 	Filled string // comma list of those that the contract's defaults gave
 	When   string // the condition with what it read
 	Note   string // why it is run although the parent has a result
+	Undo   bool   // what is run takes its effect back
 }
 
 func (*becameReady) kind() string { return "task.ready" }
@@ -209,6 +210,7 @@ func (r *becameReady) walk(f *fields) {
 	f.str("filled", &r.Filled)
 	f.str("when", &r.When)
 	f.str("note", &r.Note)
+	f.flag("undo", &r.Undo)
 }
 
 func (r *becameReady) apply(s *state) uint32 {
@@ -393,7 +395,25 @@ func (r *runEnded) apply(s *state) uint32 {
 	}
 	x.why = r.Why
 	s.enterRun(x, r.State)
+	s.noteUndone(x)
 	return 0
+}
+
+// noteUndone tells the run whose work a rollback took back.
+func (s *state) noteUndone(r *run) {
+	parent := s.findRun(r.origin.Parent)
+	if parent == nil || r.origin.Mode != modeRollback {
+		return
+	}
+	var undone []string
+	for _, u := range r.flow.order {
+		if s.at(r.flow.units[u]).state == task.Succeeded {
+			undone = append(undone, r.spec.mission.Units[u].Name)
+		}
+	}
+	if len(undone) > 0 {
+		parent.note(r.id + " undid " + strings.Join(undone, ", "))
+	}
 }
 
 // runForgotten takes an ended run with its tasks out of memory.

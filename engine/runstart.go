@@ -113,9 +113,10 @@ func (p *plan) start() (*view.Run, error) {
 	if p.origin.Parent == "" { // else it has them already
 		p.mission = p.mission.WithDeps(contracts)
 	}
-	params, err := p.mission.Check(contracts, given)
+	contracts.Settled = p.settled()
+	params, err := p.checked().Check(contracts, given)
 	if err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrInvalid, err)
+		return nil, fmt.Errorf("%w: %w", ErrInvalid, p.told(err))
 	}
 	if n := params.Size(); n > task.MaxBytes {
 		return nil, fmt.Errorf("%w: parameters of %d bytes, at most %d", ErrTooLarge, n, task.MaxBytes)
@@ -131,6 +132,48 @@ func (p *plan) start() (*view.Run, error) {
 		return &view.Run{Mission: p.mission.Name, Spec: spec.hash, Units: int64(len(p.mission.Units)), Params: view.Object(params)}, nil
 	}
 	return m.viewRun(p.emit(spec, params)), nil
+}
+
+// checked is the mission as it will be run: a fork gives inputs of its own.
+func (p *plan) checked() *mission.Mission {
+	checked := p.mission
+	var forks []origin
+	for o := p.origin; len(o.With) > 0 || o.Parent != ""; {
+		forks = append(forks, o)
+		parent := p.m.findRun(o.Parent)
+		if parent == nil {
+			break
+		}
+		o = parent.origin
+	}
+	for _, o := range slices.Backward(forks) {
+		checked = checked.WithInputs(o.From, o.With)
+	}
+	return checked
+}
+
+// settled says which units' results the run takes over, as far as can be told now.
+func (p *plan) settled() func(int) bool {
+	parent := p.m.findRun(p.origin.Parent)
+	if parent == nil || p.origin.Mode != modeResume && p.origin.Mode != modeFork {
+		return nil
+	}
+	changes := make([]bool, len(parent.flow.units))
+	if p.origin.Mode == modeFork {
+		changes = parent.spec.below(p.origin.From)
+	}
+	return func(u int) bool { return !changes[u] && p.m.succeeded(parent.flow.units[u]) }
+}
+
+// told adds to the faults of a run's mission why mending its file would not help.
+func (p *plan) told(err error) error {
+	var faults mission.Faults
+	if p.origin.Parent == "" || !errors.As(err, &faults) {
+		return err
+	}
+	return append(faults, mission.Fault{File: "run " + p.origin.Parent, Problem: fmt.Sprintf(
+		"keeps its mission as it was started: what its file says now is started by apollo11 run %s; a fork can give inputs: apollo11 fork %s --from UNIT --with NAME=VALUE",
+		p.mission.Name, p.origin.Parent)})
 }
 
 const maxSample = 1_000_000_000

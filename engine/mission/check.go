@@ -13,6 +13,10 @@ type Contracts struct {
 	Units []task.Unit // by name
 	Loose []string    // types that executors offer without a contract: any input is taken, no output can be referred to
 	Keys  []Key       // the state keys that have a contract
+
+	// Settled says which units are not run, such as those whose result a run takes over: they are
+	// not held against anything. nil: none.
+	Settled func(unit int) bool
 }
 
 // Key is a state key's contract.
@@ -28,12 +32,19 @@ func (m *Mission) Check(c Contracts, given task.Values) (task.Values, error) {
 	k := newChecker(m, c)
 	k.mission()
 	params := k.bind(given)
+	settled := c.Settled
+	if settled == nil {
+		settled = func(int) bool { return false }
+	}
 	for i := range m.Units {
-		k.unit(i)
+		if !settled(i) {
+			k.unit(i)
+		}
 	}
 	k.order()
-	if len(k.faults) == 0 {
-		for i := range m.Units {
+	whole := len(k.faults) == 0
+	for i := range m.Units {
+		if whole && !settled(i) {
 			k.known(i, params)
 		}
 	}

@@ -2,6 +2,7 @@ package mission
 
 import (
 	"slices"
+	"strings"
 
 	"apollo11/engine/task"
 )
@@ -36,4 +37,24 @@ func (m *Mission) WithDeps(c Contracts) *Mission {
 		return m
 	}
 	return changed
+}
+
+// WithInputs is the mission with some of a unit's inputs given as they are.
+func (m *Mission) WithInputs(unit string, given task.Values) *Mission {
+	i := m.Find(unit)
+	if i < 0 || len(given) == 0 {
+		return m
+	}
+	changed := *m
+	changed.Units = slices.Clone(m.Units)
+	with := slices.DeleteFunc(slices.Clone(m.Units[i].With), func(v task.Value) bool {
+		_, replaced := given.Get(v.Name)
+		return replaced
+	})
+	for _, v := range given {
+		with = append(with, task.Value{Name: v.Name, Value: strings.ReplaceAll(v.Value, "${", "$${")})
+	}
+	slices.SortFunc(with, func(a, b task.Value) int { return strings.Compare(a.Name, b.Name) })
+	changed.Units[i].With = with
+	return &changed
 }
