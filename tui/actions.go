@@ -27,6 +27,9 @@ func (s *shared) actOn(a Action) tea.Cmd {
 	title, lines := "Cancel "+a.Tasks.IDs[0]+"?", []string{"It ends now; an executor that runs it is told to stop."}
 	if a.Verb == Drop {
 		title, lines = "Drop "+a.Tasks.IDs[0]+"?", []string{dropMeans}
+		if runOf(a.Tasks.IDs[0]) != "" {
+			lines = []string{settleMeans}
+		}
 	}
 	s.ask(yesNo(clean(title), lines, func() tea.Cmd { return s.act(a) }))
 	return nil
@@ -34,6 +37,9 @@ func (s *shared) actOn(a Action) tea.Cmd {
 
 // dropMeans is what a person should know before.
 const dropMeans = "It leaves memory for good and can't be requeued. Its history stays in the journal: apollo11 replay."
+
+// settleMeans is what dropping is for a task of a run.
+const settleMeans = "It is no dead letter any more. It stays with its run, which can be resumed as before."
 
 // askMany asks about all that match, once they are counted.
 func (s *shared) askMany(a Action, n *view.Changed) {
@@ -118,7 +124,7 @@ func (s *shared) offerResume(a Action, n *view.Changed) {
 		return
 	}
 	run := runOf(a.Tasks.IDs[0])
-	if run == "" {
+	if run == "" || !strings.Contains(n.Skipped[0], "resume") { // its run goes on, or was resumed already
 		return
 	}
 	lines := []string{n.Skipped[0], "Resuming its run runs it again, and what comes after it; what succeeded is not run again."}

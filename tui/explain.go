@@ -2,6 +2,7 @@ package tui
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	tea "github.com/charmbracelet/bubbletea"
@@ -79,9 +80,13 @@ func (e *explaining) lines(s *shared, w int) []string {
 		f.head("keys")
 		f.bullet(" ", keys)
 	}
-	if len(x.Hints) > 0 {
+	hints := x.Hints
+	if x.State == task.Dead.String() && runOf(x.ID) != "" {
+		hints = append(slices.Clone(hints), forkOf(x.ID))
+	}
+	if len(hints) > 0 {
 		f.head("commands")
-		for _, hint := range x.Hints {
+		for _, hint := range hints {
 			f.bullet(" ", hint)
 		}
 	}
@@ -99,6 +104,13 @@ func (f *facts) bullet(mark, text string) {
 	}
 }
 
+// forkOf is the command that runs a unit of a run, and what depends on it, with
+// other inputs.
+func forkOf(id string) string {
+	run := runOf(id)
+	return "apollo11 fork " + run + " --from " + id[len(run)+1:] + " --with NAME=VALUE"
+}
+
 // nextKeys are what a person can do about a task, or a run, in a state; empty:
 // nothing.
 func nextKeys(id, state string) string {
@@ -110,7 +122,7 @@ func nextKeys(id, state string) string {
 	case err != nil:
 		return ""
 	case s == task.Dead && run != "":
-		return "J goes to its run, where R resumes it; i says why (on 4)"
+		return "r resumes its run, e says how it runs with other inputs, i says why, X drops it (on 4)"
 	case s == task.Dead:
 		return "r requeues it, e edits its inputs first, i says why, X drops it (on 4)"
 	case s.Terminal():

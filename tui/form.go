@@ -67,8 +67,7 @@ func (l *taskList) edit(s *shared) tea.Cmd {
 		s.say("e edits one task: esc takes the marks away first")
 		return nil
 	case runOf(at.ID) != "":
-		run := runOf(at.ID)
-		s.say("its run gives it its inputs:  apollo11 fork %s --from %s --with NAME=VALUE  runs it with others", run, at.ID[len(run)+1:])
+		s.say("%s  runs it with other inputs", forkOf(at.ID))
 		return nil
 	}
 	source, id := s.source, at.ID

@@ -228,7 +228,7 @@ func alerts(s *shared) []alert {
 		add(bad, "the disk is full: nothing is accepted until there is room")
 	}
 	if n := st.Tasks[task.Dead.String()]; n > 0 {
-		add(bad, "%s: 4 shows them, r requeues", plural(n, "dead letter"))
+		add(bad, "%s: 4 shows them, and what can be done", plural(n, "dead letter"))
 	}
 	for i := range s.over.Executors {
 		switch e := &s.over.Executors[i]; beatBucket(e) {
