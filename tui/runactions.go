@@ -124,7 +124,8 @@ func (m *model) goAs(to screenID, in input) tea.Cmd {
 // runOf is the run that a task is of; empty: none.
 func runOf(id string) string {
 	run, _, ok := strings.Cut(id, ":")
-	if number, is := strings.CutPrefix(run, "r-"); ok && is && strings.Trim(number, "0123456789") == "" && number != "" {
+	number, is := strings.CutPrefix(run, "r-") // of base 36
+	if ok && is && number != "" && strings.Trim(number, "0123456789abcdefghijklmnopqrstuvwxyz") == "" {
 		return run
 	}
 	return ""

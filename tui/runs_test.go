@@ -311,7 +311,7 @@ func TestEndedRun(t *testing.T) {
 
 func TestRunOf(t *testing.T) {
 	for id, want := range map[string]string{
-		"r-0001:fetch": "r-0001", "r-12:a:b": "r-12", "r-0001": "", "t-0001": "", "r-:x": "", "r-1x:y": "", "": "", "x:y": "", "r--1:x": "",
+		"r-0001:fetch": "r-0001", "r-12:a:b": "r-12", "r-000a:fetch": "r-000a", "r-zz1x:y": "r-zz1x", "r-0001": "", "t-0001": "", "r-:x": "", "r-1X:y": "", "": "", "x:y": "", "r--1:x": "",
 	} {
 		if got := runOf(id); got != want {
 			t.Errorf("%q is of %q, want %q", id, got, want)
