@@ -63,7 +63,7 @@ func TestExplainWhatNoCommandReaches(t *testing.T) {
 			lines: []string{"dead letter, just now: it is over a limit of size (too_large): much", "this kind of failure is never repeated"}, hints: 3},
 		"out since before the restart": {entries: []string{queued, sent},
 			change: func(m *machine) { m.boot() },
-			lines:  []string{"it was sent to executor e just now", "that executor has no connection (not back since the controller's restart); if it is not back in 30s", "it has 10m0s left"}, hints: 1},
+			lines:  []string{"it was sent to executor e just now", "that executor has no connection (not back since the controller's restart); if it is not back in 30s", "the controller waits 10m0s more"}, hints: 1},
 		"its time has come": {entries: []string{"task.submit task=x type=t state=scheduled not_before=2026-01-01T00:00:00.000000Z"},
 			lines: []string{"it waits for its time, now", "no executor offers type t"}, hints: 1},
 	} {
