@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -18,6 +19,9 @@ const (
 	fileParam    = "file"      // the parameter that gets a file trigger's path
 	mostTriggers = 1500        // missions and triggers that are set at once
 )
+
+// errWaiting: as many runs of a mission wait as may.
+var errWaiting = errors.New("too many runs of the mission wait")
 
 // triggers is the machine's side of what starts missions: soft, made of the
 // missions folder, and of what the state remembers.
@@ -231,7 +235,7 @@ func (m *machine) turnOf(a *armed, queue bool) (runState, error) {
 	case a.trigger.Overlap != mission.Queue && !queue:
 		return 0, fmt.Errorf("run %s is still on: with overlap = \"queue\" it would wait, with \"allow\" run beside it", on.id)
 	case m.triggering.waiting[name] >= mostWaiting:
-		return 0, fmt.Errorf("%d runs wait already", mostWaiting)
+		return 0, fmt.Errorf("%w: %d already", errWaiting, mostWaiting)
 	}
 	return runWaiting, nil
 }

@@ -284,3 +284,30 @@ func TestFollowersAreNeitherLostNorDoubled(t *testing.T) {
 		t.Errorf("%d runs for %d files", fromFiles, changes)
 	}
 }
+
+// A file that comes while as many runs wait as may is not lost: it is refused
+// without being remembered, and taken once there is room.
+func TestAFileWaitsForRoom(t *testing.T) {
+	s := newScript(t)
+	s.run([]string{"register e1 types=work instance=1"})
+	s.run([]string{"missions files"})
+	s.run([]string{"result e1 r-0001:work"}) // of the start
+	for n := range 1 + mostWaiting {
+		s.run([]string{fmt.Sprintf("file files 1 /in/%d 1", n)})
+	}
+	if waiting := s.m.triggering.waiting["files"]; waiting != mostWaiting {
+		t.Fatalf("%d runs wait, want %d", waiting, mostWaiting)
+	}
+	late := func() (said string) {
+		s.out = nil
+		s.run([]string{"file files 1 /in/late 1"})
+		return strings.Join(s.out, "\n")
+	}
+	if said := late(); said != "op <- error: mission files: too many runs of the mission wait: 1000 already" {
+		t.Errorf("over the bound: %s", said)
+	}
+	s.run([]string{"result e1 r-0002:work"})
+	if said := late(); !strings.Contains(said, `trigger.fire mission=files trigger="file in/*.csv" why="file /in/late" run=`) {
+		t.Errorf("with room again: %s", said)
+	}
+}

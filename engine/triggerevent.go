@@ -38,6 +38,9 @@ func (m *machine) fileSeen(c FileSeen) ([]view.Run, error) {
 	if err := m.canStart(a, f.params); err != nil {
 		return nil, err // the file is offered again, and starts the mission once it is put right
 	}
+	if _, err := m.turnOf(a, false); errors.Is(err, errWaiting) {
+		return nil, fmt.Errorf("mission %s: %w", c.Mission, err) // likewise, once there is room
+	}
 	started, _ := m.fire(a, f) // what stands against it was told
 	if started == nil {
 		return nil, nil

@@ -29,7 +29,7 @@
 //	cron = "0 2 * * *"            # minute, hour, day, month, weekday, or @daily and its like
 //	timezone = "Europe/Berlin"    # of cron; the controller's, if left out
 //	catch_up = "none"             # none | one | all: runs for the times that were missed
-//	overlap = "skip"              # skip | queue | allow: what happens while a run of it is on
+//	overlap = "skip"              # skip | queue | allow: what happens while a run of it is on; of event and file: queue, if left out
 //
 // The other triggers are after = "MISSION", which fires at the other's success;
 // event = "NAME", whose values are parameters; file = "incoming/*.csv", from the

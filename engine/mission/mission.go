@@ -93,6 +93,15 @@ const (
 // String is the word in the file.
 func (k TriggerKind) String() string { return word(triggerKinds, k) }
 
+// overlap is what a trigger of the kind does when it does not say: a file or an
+// event brings something of its own that would be lost, a time comes again.
+func (k TriggerKind) overlap() Overlap {
+	if k == File || k == Event {
+		return Queue
+	}
+	return Skip
+}
+
 // CatchUp is what happens to the times that Cron missed.
 type CatchUp uint8
 

@@ -290,7 +290,9 @@ func (r *reader) trigger(n *node, i int) Trigger {
 	if t.has("timezone") && tr.Kind == Cron {
 		t.held("timezone", func(name string) error { _, err := zoneOf(name, time.UTC); return err })
 	}
-	tr.Overlap = choice[Overlap](t, "overlap", overlaps)
+	if tr.Overlap = choice[Overlap](t, "overlap", overlaps); !t.has("overlap") {
+		tr.Overlap = tr.Kind.overlap()
+	}
 	tr.Timezone, tr.CatchUp = t.text("timezone", ""), choice[CatchUp](t, "catch_up", catchUps)
 	for _, key := range []string{"timezone", "catch_up"} {
 		if f := t.node.get(key); f != nil && tr.Kind != Cron {

@@ -39,6 +39,7 @@ type look struct {
 	stamp string
 	since time.Time // it has looked so
 	told  bool      // the engine knows of it
+	fault string    // why the engine did not take it, said once
 	again time.Time // when it is offered again, after it was not taken; zero: it was not offered yet
 }
 
@@ -140,7 +141,8 @@ func (s *missions) file(ctx context.Context, a arrival, now time.Time) time.Dura
 	}
 	_, err = s.do(ctx, engine.FileSeen{Mission: a.mission, Trigger: a.trigger, Path: a.path, Stamp: stamp})
 	l.told, l.again = err == nil, now.Add(offerAgain)
-	if err != nil && ctx.Err() == nil {
+	if err != nil && ctx.Err() == nil && l.fault != err.Error() {
+		l.fault = err.Error()
 		s.log.Error("a file starts no mission; it is offered again", "file", a.path, "mission", a.mission, "after", offerAgain, "error", err)
 	}
 	return s.rescan
