@@ -22,6 +22,7 @@ import (
 
 	"apollo11/engine"
 	"apollo11/engine/mission"
+	"apollo11/engine/unit"
 	"apollo11/tui"
 	"apollo11/tui/cli"
 )
@@ -434,6 +435,42 @@ func TestREADMECommands(t *testing.T) {
 	for _, want := range []string{"$ go run . demo ", "`go run . demo --no-tui`", "apollo11 attach"} {
 		if !strings.Contains(string(readme), want) {
 			t.Errorf("README.md does not say %q", want)
+		}
+	}
+}
+
+// What the README shows of units and of a mission can be copied: it passes the
+// check together.
+func TestReadmeExamples(t *testing.T) {
+	text, err := os.ReadFile("README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	var checked []*mission.Mission
+	for _, block := range regexp.MustCompile("(?s)```toml\n(.*?)```").FindAllStringSubmatch(string(text), -1) {
+		if name := regexp.MustCompile(`^# units/(\w+\.toml)\n`).FindStringSubmatch(block[1]); name != nil {
+			if err := os.WriteFile(filepath.Join(dir, name[1]), []byte(block[1]), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		} else if strings.Contains(block[1], "[[units]]") {
+			m, err := mission.Parse("numbers.toml", []byte(block[1]))
+			if err != nil {
+				t.Fatal(err)
+			}
+			checked = append(checked, m)
+		}
+	}
+	set, err := unit.Load(dir, unit.Defaults{Retries: 1, Backoff: 1, Timeout: time.Minute})
+	if err != nil || len(set.Faults) > 0 {
+		t.Fatalf("%v, %v", set.Faults, err)
+	}
+	if n := len(set.Contracts()); n != 4 || len(checked) != 1 {
+		t.Fatalf("%d units and %d missions in the README, want 4 and 1", n, len(checked))
+	}
+	for _, m := range checked {
+		if _, err := m.Check(mission.Contracts{Units: set.Contracts()}, nil); err != nil {
+			t.Error(err)
 		}
 	}
 }
