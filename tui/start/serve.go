@@ -76,9 +76,6 @@ type tour func(ctx context.Context, addr string) error
 // the tour, then the local executors, then the controller, so that results
 // under way are still taken.
 func (s *serve) run(ctx context.Context, t tour) error {
-	if err := os.MkdirAll(s.config.Data, 0o700); err != nil {
-		return err
-	}
 	s.collectOften()
 	closeLog := s.openLog()
 	defer closeLog()

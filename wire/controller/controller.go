@@ -1,10 +1,10 @@
 // Package controller is a running controller: its parts started, and stopped, in order.
 //
 // Started: the data folder is locked and recovered, the engine folds the
-// journal, the address is opened, the engine records its start and learns the
-// missions, connections are taken, the folder says where. Stopped in the opposite
-// order: the engine ends its last turn, connections get what is queued for them,
-// the journal is closed.
+// journal, the address is opened (for a new folder before all else), the engine
+// records its start and learns the missions, connections are taken, the folder
+// says where. Stopped in the opposite order: the engine ends its last turn,
+// connections get what is queued for them, the journal is closed.
 //
 // Goroutines: Run starts the engine's loop, the look at the missions and the
 // server, and waits for all three.
@@ -50,12 +50,25 @@ type Controller struct {
 }
 
 // Open takes folder and address and recovers the state. Nothing runs yet.
-func Open(o Options) (*Controller, error) {
+func Open(o Options) (_ *Controller, err error) {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
+	o.Server.Addr = o.Addr
 	if err := usedBefore(o.Dir); err != nil {
 		return nil, err
+	}
+	if FolderID(o.Dir) == "" && o.Server.Listener == nil {
+		// An address that is taken is to leave no new folder. One that was worked on
+		// is recovered first: nobody is to wait at the door for that.
+		if o.Server.Listener, err = server.Bind(&o.Server); err != nil {
+			return nil, o.addressError(err)
+		}
+		defer func() {
+			if err != nil {
+				o.Server.Listener.Close()
+			}
+		}()
 	}
 	store, err := snapshot.Open(snapshot.Options{Dir: o.Dir, Log: o.Log}, o.Now())
 	if err != nil {
@@ -97,15 +110,22 @@ func (c *Controller) open() (err error) {
 	if serve.Folder, err = folderID(o.Dir); err != nil {
 		return err
 	}
-	serve.Addr, serve.Engine, serve.Log = o.Addr, c.engine, o.Log
+	serve.Engine, serve.Log = c.engine, o.Log
 	serve.LogDir = filepath.Join(o.Dir, "logs")
 	past := newLooker(c.store, o.Settings)
 	serve.Timeline, serve.Past = past.page, past
-	c.server, err = server.Listen(serve)
-	if err != nil && !errors.Is(err, server.ErrOpenAddress) {
-		return fmt.Errorf("%w: %s: %w", ErrAddress, o.Addr, err)
+	if c.server, err = server.Listen(serve); err != nil {
+		return o.addressError(err)
 	}
-	return err
+	return nil
+}
+
+// addressError says that the address is at fault, unless the error says so.
+func (o *Options) addressError(err error) error {
+	if errors.Is(err, server.ErrOpenAddress) {
+		return err
+	}
+	return fmt.Errorf("%w: %s: %w", ErrAddress, o.Addr, err)
 }
 
 // Addr is where the controller listens.

@@ -104,18 +104,24 @@ func Listen(o Options) (*Server, error) {
 	return s, nil
 }
 
+// Bind takes the address alone, for Options.Listener: what of Options speaks of
+// coming in is all it asks for.
+func Bind(o *Options) (net.Listener, error) {
+	if err := o.guarded(o.Addr); err != nil {
+		return nil, err
+	}
+	return net.Listen("tcp", o.Addr)
+}
+
 // open checks the address before anybody can come in through it.
 func (s *Server) open() (err error) {
 	s.listener = s.o.Listener
 	if s.listener == nil {
-		if err := s.guarded(s.o.Addr); err != nil {
-			return err
-		}
-		if s.listener, err = net.Listen("tcp", s.o.Addr); err != nil {
+		if s.listener, err = Bind(&s.o); err != nil {
 			return err
 		}
 	}
-	if err := s.guarded(s.listener.Addr().String()); err != nil {
+	if err := s.o.guarded(s.listener.Addr().String()); err != nil {
 		s.listener.Close()
 		return err
 	}
@@ -128,8 +134,8 @@ func (s *Server) open() (err error) {
 	return nil
 }
 
-func (s *Server) guarded(addr string) error {
-	if s.o.Insecure || s.o.ExecutorToken != "" && s.o.OperatorToken != "" || loopback(addr) {
+func (o *Options) guarded(addr string) error {
+	if o.Insecure || o.ExecutorToken != "" && o.OperatorToken != "" || loopback(addr) {
 		return nil
 	}
 	return fmt.Errorf("listen on %s: %w", addr, ErrOpenAddress)
