@@ -195,8 +195,8 @@ func TestMadeUpMomentsAreBounded(t *testing.T) {
 	for wait, _ := s.m.wake(); wait == 0; wait, _ = s.m.wake() {
 		s.turn(func() {})
 	}
-	if on := s.m.runNums; on < mission.MostMissed || on > mission.MostMissed+1 {
-		t.Errorf("%d runs, want %d and the one that was on time", on, mission.MostMissed)
+	if on := s.m.runNums; on < mostMissed || on > mostMissed+1 {
+		t.Errorf("%d runs, want %d and the one that was on time", on, mostMissed)
 	}
 	if waiting := s.m.triggering.waiting["m"]; waiting > mostWaiting {
 		t.Errorf("%d runs wait", waiting)

@@ -61,7 +61,7 @@ func (m *machine) tableDue(a *armed) {
 	case now.Sub(at) <= onTime:
 		f.queue = a.madeUp > 0 && a.trigger.CatchUp == mission.CatchAll // behind those that were made up for
 		a.madeUp = 0
-	case a.trigger.CatchUp == mission.CatchAll && a.madeUp < mission.MostMissed:
+	case a.trigger.CatchUp == mission.CatchAll && a.madeUp < mostMissed:
 		a.madeUp++
 		f.why, f.queue = f.why+", made up for", true
 	case a.trigger.CatchUp == mission.CatchOne:

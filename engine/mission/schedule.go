@@ -15,9 +15,6 @@ type Schedule struct {
 	zone *time.Location
 }
 
-// MostMissed bounds the missed times that are made up for.
-const MostMissed = 1000
-
 // farthest is how many days a table is followed to its next time: the 29th of
 // February comes back to a weekday after 40 years at most.
 const farthest = 366 * 41
@@ -37,22 +34,6 @@ func (s *Schedule) Next(after time.Time) time.Time {
 		}
 		wall = next.Add(time.Minute)
 	}
-}
-
-// Missed are the times from due, which is one, up to now that are to be made up
-// for, the oldest first: all of them up to MostMissed, or the last of those.
-func (s *Schedule) Missed(due, now time.Time, c CatchUp) []time.Time {
-	if c == CatchNone {
-		return nil
-	}
-	var missed []time.Time
-	for at := due; !at.IsZero() && !at.After(now) && len(missed) < MostMissed; at = s.Next(at) {
-		missed = append(missed, at)
-	}
-	if c == CatchOne && len(missed) > 0 {
-		return missed[len(missed)-1:]
-	}
-	return missed
 }
 
 // Text is a moment as the table's zone tells it.

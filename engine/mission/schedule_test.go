@@ -182,31 +182,6 @@ func TestNext(t *testing.T) {
 	}
 }
 
-func TestMissed(t *testing.T) {
-	s := timetable(t, "0 * * * *", "")
-	at := func(hour int) time.Time { return time.Date(2024, 1, 1, hour, 0, 0, 0, time.UTC) }
-	tests := []struct {
-		due, now time.Time
-		c        CatchUp
-		want     []time.Time
-	}{
-		{at(3), at(6).Add(-1), CatchNone, nil},
-		{at(3), at(6).Add(-1), CatchOne, []time.Time{at(5)}},
-		{at(3), at(6).Add(-1), CatchAll, []time.Time{at(3), at(4), at(5)}},
-		{at(3), at(6), CatchAll, []time.Time{at(3), at(4), at(5), at(6)}},
-		{at(3), at(3).Add(-1), CatchOne, nil},
-		{time.Time{}, at(3), CatchAll, nil},
-	}
-	for _, tt := range tests {
-		if got := s.Missed(tt.due, tt.now, tt.c); !slices.Equal(got, tt.want) {
-			t.Errorf("%s to %s, %s: %v, want %v", tt.due, tt.now, tt.c, got, tt.want)
-		}
-	}
-	if got := s.Missed(at(0), at(24*365), CatchAll); len(got) != MostMissed || got[0] != at(0) {
-		t.Errorf("a year of hours: %d", len(got))
-	}
-}
-
 func TestTimeTableFaults(t *testing.T) {
 	column := func(name, text, hint string) string {
 		return fmt.Sprintf("%s %q: want %s, *, a list 1,2, a range 1-5 or steps */2", name, text, hint)
