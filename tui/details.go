@@ -2,6 +2,7 @@ package tui
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -166,15 +167,27 @@ func executorDetail(s *shared, e *view.Executor, w int) []string {
 }
 
 func beatAge(e *view.Executor) string {
-	if e.HeartbeatMS < 0 {
+	age := ageBucket(time.Duration(e.HeartbeatMS) * time.Millisecond)
+	switch {
+	case e.State == "offline" && e.HeartbeatMS < 0:
+		return "not there any more"
+	case e.State == "offline":
+		return "for " + age
+	case e.HeartbeatMS < 0:
 		return "not heard since the controller started"
 	}
-	return "heard " + ageBucket(time.Duration(e.HeartbeatMS)*time.Millisecond) + " ago"
+	return "heard " + age + " ago"
 }
+
+// inOrder are the begins of the reasons of executors that took their leave; all
+// others were lost.
+var inOrder = []string{"told to stop", "drained", "went offline in order"}
 
 // beatBucket is what an executor's silence means.
 func beatBucket(e *view.Executor) string {
 	switch {
+	case e.State == "offline" && slices.ContainsFunc(inOrder, func(begin string) bool { return strings.HasPrefix(e.Reason, begin) }):
+		return "gone"
 	case e.State == "offline":
 		return "lost"
 	case e.Late || e.HeartbeatMS < 0:
@@ -189,6 +202,8 @@ func bucketStyle(bucket string) style {
 		return bad
 	case "late":
 		return warn
+	case "gone":
+		return dim
 	}
 	return good
 }

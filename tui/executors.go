@@ -139,7 +139,7 @@ func (x *executorsScreen) drain(s *shared, at *view.Executor) tea.Cmd {
 
 // wordsOnly takes a filter for a screen that knows words alone.
 func (s *shared) wordsOnly(f *filter, text string) {
-	parsed, err := parseFilter(text)
+	parsed, err := parseFilter(text, nil)
 	if err == nil {
 		err = parsed.plain()
 	}

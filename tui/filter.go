@@ -19,18 +19,18 @@ type filter struct {
 	error string
 	older time.Duration
 	// states is what the filter leaves; nil: it does not say.
-	states []task.State
+	states []string
 	words  []string
 	not    []string // words that must not be there
 }
 
 // parseFilter reads `type:x state:dead,retrying error~text older:10m task:id
 // run:id word !word`; ! before state: leaves all others. Double quotes hold words
-// together.
-func parseFilter(text string) (filter, error) {
+// together. The states are those that there are where it is typed; nil: none.
+func parseFilter(text string, states []string) (filter, error) {
 	f := filter{text: strings.TrimSpace(text)}
 	for _, token := range tokens(f.text) {
-		if err := f.add(token); err != nil {
+		if err := f.add(token, states); err != nil {
 			return filter{}, err
 		}
 	}
@@ -60,7 +60,7 @@ func tokens(text string) (out []string) {
 	return out
 }
 
-func (f *filter) add(token string) (err error) {
+func (f *filter) add(token string, states []string) (err error) {
 	bare, not := strings.CutPrefix(token, "!")
 	name, value, has := strings.Cut(bare, ":")
 	if name2, value2, ok := strings.Cut(bare, "~"); ok && (!has || len(name2) < len(name)) {
@@ -79,7 +79,7 @@ func (f *filter) add(token string) (err error) {
 	case value == "":
 		return fmt.Errorf("%s: needs a value", name)
 	case name == "state":
-		f.states, err = parseStates(value, not)
+		f.states, err = parseStates(value, not, states)
 	case not:
 		return fmt.Errorf("!%s: ! goes before a word or state: only", name)
 	case name == "type":
@@ -98,25 +98,34 @@ func (f *filter) add(token string) (err error) {
 	return err
 }
 
-func parseStates(text string, not bool) ([]task.State, error) {
-	var list []task.State
-	for name := range strings.SplitSeq(text, ",") {
-		s, err := task.ParseState(name)
-		if err != nil {
-			return nil, err
+// parseStates picks among the states that there are, or leaves those out.
+func parseStates(text string, not bool, all []string) ([]string, error) {
+	list := strings.Split(text, ",")
+	if all == nil {
+		return list, nil // plain refuses it
+	}
+	for _, name := range list {
+		if !slices.Contains(all, name) {
+			return nil, fmt.Errorf("state:%s: want %s", name, strings.Join(all, ", "))
 		}
-		list = append(list, s)
 	}
 	if !not {
 		return list, nil
 	}
-	var others []task.State
-	for _, s := range task.States() {
-		if !slices.Contains(list, s) {
-			others = append(others, s)
-		}
+	others := slices.DeleteFunc(slices.Clone(all), func(name string) bool { return slices.Contains(list, name) })
+	if len(others) == 0 {
+		return nil, fmt.Errorf("!state:%s leaves nothing here", text)
 	}
 	return others, nil
+}
+
+// stateNames are the names of states of tasks.
+func stateNames(states []task.State) []string {
+	names := make([]string, len(states))
+	for i, s := range states {
+		names[i] = s.String()
+	}
+	return names
 }
 
 // query narrows a screen's own query.
@@ -125,13 +134,10 @@ func (f *filter) query(base view.Query) (view.Query, error) {
 	q.Type, q.Error, q.Older = f.typ, f.error, f.older
 	if f.states != nil {
 		q.States = nil
-		for _, s := range f.states {
-			if slices.Contains(base.States, s) {
+		for _, s := range base.States {
+			if slices.Contains(f.states, s.String()) {
 				q.States = append(q.States, s)
 			}
-		}
-		if len(q.States) == 0 {
-			return base, fmt.Errorf("no task on this screen is in such a state")
 		}
 	}
 	switch {
@@ -167,6 +173,12 @@ func (f *filter) match(line string) bool {
 		}
 	}
 	return true
+}
+
+// leaves reports whether a run is one of those that the filter leaves.
+func (f *filter) leaves(r *view.Run) bool {
+	return (f.states == nil || slices.Contains(f.states, r.State)) &&
+		f.match(strings.Join([]string{r.ID, r.Mission, r.State, r.Mode, r.Cause, r.By, r.Why, pairs(r.Params)}, " "))
 }
 
 // plain checks that nothing but words is asked for.

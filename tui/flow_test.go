@@ -193,8 +193,8 @@ func TestFilters(t *testing.T) {
 		{"6", "task:t-0002", "t-0002", "t-0003"},
 		{"7", "days", "days_total", "next_batch"},
 		{"8", "!quiet", "loud line", "quiet line"},
-		{"4", "state:running", "no task on this screen", "~~"},
-		{"4", "state:running2", `unknown task state "running2"`, "~~"},
+		{"4", "state:running", "state:running: want dead", "~~"},
+		{"4", "state:running2", "state:running2: want dead", "~~"},
 		{"2", "type:x", "words and !words only", "~~"},
 		{"4", "older:soon", "want a time such as 10m", "~~"},
 	} {

@@ -7,6 +7,9 @@ import (
 	"time"
 
 	tea "github.com/charmbracelet/bubbletea"
+
+	"apollo11/engine/task"
+	"apollo11/engine/view"
 )
 
 // Every key does one thing on a screen, and one that does nothing says why.
@@ -82,7 +85,7 @@ func TestWhyNot(t *testing.T) {
 
 func TestKeysTable(t *testing.T) {
 	table := Keys()
-	for _, want := range []string{"| `r` | requeue one, the marked, or all that match | dead |", "| `q` `ctrl+c` | leave | everywhere |"} {
+	for _, want := range []string{"| `r` | requeue one, the marked, or all that match; of a task of a run, the run is resumed | dead |", "| `q` `ctrl+c` | leave | everywhere |"} {
 		if !strings.Contains(table, want) {
 			t.Errorf("the table has no %s", want)
 		}
@@ -158,16 +161,21 @@ func TestFilterText(t *testing.T) {
 		{"type:count state:dead,queued error~\"a b\" older:10m", ""}, {"12:30", ""}, {"a:b c~d", ""}, {"state:", "state: needs a value"},
 		{"!type:x", "!type: ! goes before a word"}, {"!", "! needs a word"}, {"older:-1s", "older:-1s"}, {"type:a/b", "type"}, {"state:nope", "nope"},
 	} {
-		f, err := parseFilter(c.text)
+		f, err := parseFilter(c.text, stateNames(task.States()))
 		if (err == nil) != (c.err == "") || err != nil && !strings.Contains(err.Error(), c.err) {
 			t.Errorf("%q: %+v, %v", c.text, f, err)
 		}
 	}
-	f, _ := parseFilter(`type:count state:dead error~"a b" older:10m`)
+	f, _ := parseFilter(`type:count state:dead error~"a b" older:10m`, stateNames(task.States()))
 	if f.typ != "count" || f.error != "a b" || f.older != 10*time.Minute || len(f.states) != 1 {
 		t.Errorf("%+v", f)
 	}
-	f, _ = parseFilter("One !two")
+	for _, text := range []string{"state:x", "!state:x"} {
+		if f, err := parseFilter(text, nil); err != nil || f.plain() == nil {
+			t.Errorf("%s where there are no states: %+v, %v", text, f, err)
+		}
+	}
+	f, _ = parseFilter("One !two", nil)
 	if !f.match("ONE three") || f.match("one TWO") || f.match("three") {
 		t.Error("words do not match as they should")
 	}
@@ -178,11 +186,11 @@ func FuzzFilter(f *testing.F) {
 		f.Add(text)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		p, err := parseFilter(text)
+		p, err := parseFilter(text, view.RunStates)
 		if err != nil {
 			return
 		}
-		again, err := parseFilter(p.text)
+		again, err := parseFilter(p.text, view.RunStates)
 		if err != nil || again.typ != p.typ || len(again.words) != len(p.words) {
 			t.Errorf("%q reads as %+v, then as %+v, %v", text, p, again, err)
 		}

@@ -217,6 +217,9 @@ type alert struct {
 	tone style
 }
 
+// lostFor is how long the loss of an executor is news; screen 2 has it for longer.
+const lostFor = 15 * time.Minute
+
 // alerts follow from the overview alone.
 func alerts(s *shared) []alert {
 	var list []alert
@@ -233,6 +236,9 @@ func alerts(s *shared) []alert {
 	for i := range s.over.Executors {
 		switch e := &s.over.Executors[i]; beatBucket(e) {
 		case "lost":
+			if e.HeartbeatMS > lostFor.Milliseconds() {
+				continue
+			}
 			add(bad, "executor %s is lost: %s", e.ID, cmp.Or(e.Reason, "not heard"))
 		case "late":
 			add(warn, "executor %s is late", e.ID)
@@ -324,8 +330,12 @@ func fleetLine(s *shared, e *view.Executor, now time.Time, w int) string {
 		work += " " + e.Task + " " + versionOf(e)
 	}
 	id := max(12, min(24, w/3))
+	tone := stateStyle(e.State)
+	if bucket == "gone" {
+		tone = dim
+	}
 	return " " + s.theme.paint(bucketStyle(bucket), s.pulse.mark(e.ID, now)+" "+fit(bucket, 4)) + " " + fit(e.ID, id) + " " +
-		s.theme.paint(stateStyle(e.State), cut(work, max(0, w-id-9)))
+		s.theme.paint(tone, cut(work, max(0, w-id-9)))
 }
 
 // strip is the last records, the newest below.

@@ -1,8 +1,9 @@
 package tui
 
 import (
+	"errors"
+	"fmt"
 	"slices"
-	"strings"
 
 	"apollo11/engine/view"
 )
@@ -54,7 +55,7 @@ func (l *runList) take(from string, p *view.RunPage) {
 func (l *runList) refilter() {
 	rows := make([]view.Run, 0, len(l.all))
 	for i := range l.all {
-		if r := &l.all[i]; l.filter.match(strings.Join([]string{r.ID, r.Mission, r.State, r.Mode, r.Cause, r.By, r.Why, pairs(r.Params)}, " ")) {
+		if r := &l.all[i]; l.filter.leaves(r) {
 			rows = append(rows, *r)
 		}
 	}
@@ -84,7 +85,7 @@ func (l *runList) do(s *shared, in input) bool {
 	case markOne:
 		return l.list.mark(in.act)
 	case find:
-		s.wordsOnly(&l.filter, in.text)
+		l.setFilter(s, in.text)
 	case back:
 		if len(l.list.marked) > 0 {
 			clear(l.list.marked)
@@ -96,4 +97,20 @@ func (l *runList) do(s *shared, in input) bool {
 	}
 	l.refilter()
 	return true
+}
+
+// setFilter takes words, and the states of runs.
+func (l *runList) setFilter(s *shared, text string) {
+	f, err := parseFilter(text, view.RunStates)
+	if err == nil {
+		others := f
+		if others.states = nil; others.plain() != nil {
+			err = errors.New("this screen takes state:, words and !words only")
+		}
+	}
+	if err != nil {
+		s.complain(fmt.Errorf("filter: %w", err))
+		return
+	}
+	l.filter = f
 }

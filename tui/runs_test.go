@@ -28,7 +28,7 @@ func TestRunsFilter(t *testing.T) {
 	r := newRig(t, world(), 80, 24).press("5", "/", "failed", "enter").sees("runs: 1 of 2 · filter failed").misses("r-0002   weather")
 	r.press("esc").sees("runs: 2 ·")
 	r.press("/", "nothing", "enter").sees("none that matches the filter").press("enter").sees("no run here")
-	r.press("/", "state:dead", "enter").sees("words and !words only")
+	r.press("/", "type:dead", "enter").sees("words and !words only")
 }
 
 func TestResume(t *testing.T) {
@@ -316,5 +316,42 @@ func TestRunOf(t *testing.T) {
 		if got := runOf(id); got != want {
 			t.Errorf("%q is of %q, want %q", id, got, want)
 		}
+	}
+}
+
+// The states of a filter are those of what the screen lists.
+func TestFilterByState(t *testing.T) {
+	r := newRig(t, world(), 80, 24).press("5", "/", "state:failed", "enter").sees("runs: 1 of 2 · filter state:failed").sees("r-0001   weather").misses("r-0002   weather")
+	r.press("/", "!state:failed,needs_person", "enter").sees("r-0002   weather").misses("r-0001   weather")
+	r.press("/", "state:dead", "enter").sees("filter: state:dead: want waiting, running, needs_person, succeeded, failed")
+	r.press("/", "type:fetch", "enter").sees("filter: this screen takes state:, words and !words only")
+	r.press("4", "/", "state:failed", "enter").sees("filter: state:failed: want dead")
+	r.press("/", "!state:dead", "enter").sees("filter: !state:dead leaves nothing here").sees("dead letters: 3")
+	r.press("3", "/", "state:dead", "enter").sees("filter: state:dead: want scheduled, blocked, queued").press("/", "state:running", "enter").sees("tasks that have not ended: 1")
+	r.press("7", "/", "state:x", "enter").sees("this screen takes words and !words only")
+}
+
+// Who left in order is no alarm, and who is lost is one for a while.
+func TestWhoIsGone(t *testing.T) {
+	f := world()
+	gone := &f.over.Executors[2]
+	for _, c := range []struct {
+		reason       string
+		ms           int64
+		beat, detail string
+		alarm        bool
+	}{
+		{"told to stop", 180_000, "gone offline", "gone, for 3m", false}, {"drained: drained by an operator", -1, "gone offline", "gone, not there any", false},
+		{"went offline in order", -1, "gone offline", "gone, not there", false}, {"connection lost: reset", 180_000, "lost offline", "lost, for 3m", true},
+		{"nothing heard for 1m0s", -1, "lost offline", "lost, not there any more", true}, {"", -1, "lost offline", "lost", true}, {"nothing heard for 1m0s", 3_600_000, "lost offline", "lost, for 1h", false},
+	} {
+		gone.Reason, gone.HeartbeatMS = c.reason, c.ms
+		r := newRig(t, f, 120, 40).sees("executor ares-2 is late")
+		if c.alarm {
+			r.sees("executor hera-1 is lost")
+		} else {
+			r.misses("executor hera-1")
+		}
+		r.press("2", "j", "j").sees(c.beat).sees("heartbeat   " + c.detail)
 	}
 }

@@ -194,7 +194,7 @@ func (l *taskList) do(s *shared, in input) bool {
 }
 
 func (l *taskList) setFilter(s *shared, text string) {
-	f, err := parseFilter(text)
+	f, err := parseFilter(text, stateNames(l.base.States))
 	if err == nil {
 		var q view.Query
 		if q, err = f.query(l.base); err == nil {

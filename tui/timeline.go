@@ -280,7 +280,7 @@ func (x *timelineScreen) failure(s *shared, forward bool) {
 }
 
 func (x *timelineScreen) setFilter(s *shared, text string) {
-	f, err := parseFilter(text)
+	f, err := parseFilter(text, nil)
 	task, run := f.task, f.run
 	if f.task, f.run = "", ""; err == nil {
 		err = f.plain()

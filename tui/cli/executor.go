@@ -50,10 +50,29 @@ func executorCells(e *view.Executor) []cell {
 		version, saw = task.Version(e.Version).String(), strconv.FormatInt(e.StateVersion, 10)
 	}
 	return []cell{
-		{text: e.ID}, {state, executorStyle(e)}, {text: beat(e.HeartbeatMS)}, {text: e.Task}, {text: version}, {text: saw},
+		{text: e.ID}, {state, executorStyle(e)}, {text: beat(e)}, {text: e.Task}, {text: version}, {text: saw},
 		{text: strconv.FormatInt(e.Load, 10)}, {text: strconv.FormatInt(e.Done, 10)}, {text: strconv.FormatInt(e.Failed, 10)},
-		{text: e.Types}, {text: e.Host}, {e.Reason, dim},
+		{text: typesText(e.Types)}, {text: e.Host}, {e.Reason, dim},
 	}
+}
+
+// widestTypes is how many columns of the types stand in a row; --json has them all.
+const widestTypes = 32
+
+// typesText is the types, of many the first and how many there are.
+func typesText(list string) string {
+	if textWidth(list) <= widestTypes {
+		return list
+	}
+	names := view.Names(list)
+	text := task.Plural(len(names), "type") + ": "
+	for i, name := range names {
+		if i > 0 && textWidth(text+name) > widestTypes {
+			break
+		}
+		text += name + ", "
+	}
+	return text + "…"
 }
 
 func executorStyle(e *view.Executor) style {
@@ -64,11 +83,17 @@ func executorStyle(e *view.Executor) style {
 }
 
 // beat is how long ago an executor was heard.
-func beat(ms int64) string {
-	if ms < 0 {
+func beat(e *view.Executor) string {
+	age := span(time.Duration(e.HeartbeatMS) * time.Millisecond)
+	switch {
+	case e.State == "offline" && e.HeartbeatMS < 0:
+		return "gone"
+	case e.State == "offline":
+		return "gone " + age
+	case e.HeartbeatMS < 0:
 		return "never"
 	}
-	return span(time.Duration(ms) * time.Millisecond)
+	return age
 }
 
 func (a *app) drainCommand() *cobra.Command {

@@ -257,3 +257,22 @@ func TestTimes(t *testing.T) {
 		}
 	}
 }
+
+// A column that could be of any length says what it leaves out.
+func TestLongColumns(t *testing.T) {
+	for _, c := range []struct{ got, want string }{
+		{typesText(""), ""}, {typesText("a,b"), "a,b"}, {typesText(strings.Repeat("long", 20)), "1 type: " + strings.Repeat("long", 20) + ", …"},
+		{typesText("archive_year,clean_weather,fetch_weather,file_report,merge"), "5 types: archive_year, …"},
+		{firstFault(""), ""}, {firstFault("m.toml:1:2: no"), "m.toml:1:2: no"}, {firstFault("a\nb"), "a (1 more)"}, {firstFault("a\nb\nc\nd\ne"), "a (4 more)"},
+		{beat(&view.Executor{State: "offline", HeartbeatMS: -1}), "gone"}, {beat(&view.Executor{State: "offline", HeartbeatMS: 180_000}), "gone 3m0s"},
+		{beat(&view.Executor{State: "idle", HeartbeatMS: -1}), "never"}, {beat(&view.Executor{State: "idle", HeartbeatMS: 1500}), "1.5s"},
+	} {
+		if c.got != c.want {
+			t.Errorf("%q, want %q", c.got, c.want)
+		}
+	}
+	a := &app{Env: Env{Now: func() time.Time { return noon }}}
+	if cells := a.runCells(&view.Run{Why: strings.Repeat("why ", 100)}); textWidth(cells[len(cells)-1].text) != widestWhy {
+		t.Errorf("why is %q", cells[len(cells)-1].text)
+	}
+}

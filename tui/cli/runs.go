@@ -86,8 +86,12 @@ func (a *app) runTable() *table {
 	)
 }
 
+// widestWhy is how many columns of the reason stand in a row; show, and --json,
+// have all of it.
+const widestWhy = 100
+
 func (a *app) runCells(r *view.Run) []cell {
-	why := cell{r.Why, stateStyle(r.State)}
+	why := cell{cutWidth(clean(r.Why), widestWhy), stateStyle(r.State)}
 	if r.Why == "" {
 		why = cell{causeText(r), dim}
 	}
@@ -134,8 +138,18 @@ func (a *app) missionCells(m *view.Mission) []cell {
 	}
 	return []cell{
 		{text: m.Name}, {text: fmt.Sprint(m.Units)}, {text: paramsText(m.Params)}, {text: triggers}, {text: next},
-		{text: m.LastRun}, {m.State, stateStyle(m.State)}, {m.Fault, red},
+		{text: m.LastRun}, {m.State, stateStyle(m.State)}, {firstFault(m.Fault), red},
 	}
+}
+
+// firstFault is the first of a mission's faults, a line each, and how many more
+// there are; plan names them all.
+func firstFault(faults string) string {
+	first, rest, _ := strings.Cut(faults, "\n")
+	if rest == "" {
+		return first
+	}
+	return fmt.Sprintf("%s (%d more)", first, strings.Count(rest, "\n")+1)
 }
 
 // paramsText is the parameters as they are typed: year=2012, and day=… for one
