@@ -160,12 +160,12 @@ func (w *world) everythingShown(run string, ids []string) string {
 		out, words, _ := w.cli(args...)
 		fmt.Fprintf(&b, "%q\n%s%s", args, out, words)
 	}
-	for _, id := range ids {
-		for _, command := range []string{"task", "logs", "explain", "replay"} {
-			say(command, id)
-		}
-		say("logs", id, "--attempt", "1")
+	for i, id := range ids {
+		say([]string{"task", "explain"}[i%2], id)
+		say("logs", id)
 	}
+	say("logs", run+":fail", "--attempt", "1")
+	say("replay", run+":fail")
 	for _, words := range []string{"show", "explain", "replay"} {
 		say(append(strings.Fields(words), run)...)
 	}

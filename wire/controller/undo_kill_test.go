@@ -167,7 +167,7 @@ func TestStateRollbackKills(t *testing.T) {
 	at := w.setKeys("a")
 	random := rand.New(rand.NewPCG(uint64(time.Now().UnixNano()), 0))
 	done, longest := map[string]int{}, 20*time.Millisecond
-	for i := 0; i < 60 && (done["a"] < 4 || done["b"] < 4); i++ {
+	for i := 0; i < 80 && (done["a"] < 3 || done["b"] < 3); i++ {
 		w.setKeys("b")
 		ended := w.restores(int64(at))
 		began := time.Now()
@@ -179,6 +179,7 @@ func TestStateRollbackKills(t *testing.T) {
 			answered, longest = true, 2*time.Since(began)
 			ended <- nil
 		case <-moment.C:
+			longest += longest / 10
 		}
 		c.kill()
 		answered = <-ended == nil || answered
