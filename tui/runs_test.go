@@ -355,3 +355,25 @@ func TestWhoIsGone(t *testing.T) {
 		r.press("2", "j", "j").sees(c.beat).sees("heartbeat   " + c.detail)
 	}
 }
+
+// Whatever there is no room for, the task stays, as wide as its id.
+func TestTimelineIsNarrow(t *testing.T) {
+	f := world()
+	const id = "r-0001:fetch_2012"
+	f.events = append(f.events, view.Event{Seq: 41, Time: ago(0), Kind: "task.start", Task: id, Run: "r-0001", Exec: "ares-1"})
+	f.over.Status.Seq = 41
+	for w := leastWidth; w <= 210; w++ {
+		r := newRig(t, f, w, 24).press("6").sees(" " + id + " ").sees("words of task.st")
+		for line := range strings.Lines(sgr.ReplaceAllString(r.frame(), "")) {
+			if strings.Contains(line, " TIME ") && strings.Contains(line, "…") {
+				t.Errorf("at %d: %q", w, line)
+			}
+		}
+		for _, title := range []string{"TIME ", "TASK ", "WHAT "} {
+			r.sees(title)
+		}
+		if w >= 80 {
+			r.sees("RECORD")
+		}
+	}
+}

@@ -8,8 +8,8 @@ import (
 )
 
 var timelineColumns = []column{
-	{title: "RECORD", wide: 8, right: true}, {title: "TIME", wide: 12}, {title: "KIND", wide: 13}, {title: "TASK", wide: 10, keep: 3},
-	{title: "EXECUTOR", wide: 14, keep: 1}, {title: "WHAT", wide: 24, share: true},
+	{title: "RECORD", wide: 8, right: true, keep: 2}, {title: "TIME", wide: 12}, {title: "KIND", wide: 13, keep: 3}, {title: "TASK", wide: 10},
+	{title: "EXECUTOR", wide: 14, keep: 1}, {title: "WHAT", wide: 20, share: true},
 }
 
 // columnsFor makes room for the ids of runs' tasks, which have two parts.
