@@ -405,3 +405,38 @@ func TestBulkWaits(t *testing.T) {
 		t.Error("the second command did not reach its task")
 	}
 }
+
+// A missions folder that is all new, with as much in it as is taken, and all that
+// was there before gone, fits a turn that has much else to record.
+func TestMissionsFitATurn(t *testing.T) {
+	folder := func(name string, missions, triggers, bytes int) (c SetMissions) {
+		for n := range missions {
+			var text strings.Builder
+			fmt.Fprintf(&text, "name = '%s%d'\n[[units]]\nname = 'work'\n", name, n)
+			for i := range triggers {
+				fmt.Fprintf(&text, "[[triggers]]\nfile = '%s%04d'\n", strings.Repeat("=", bytes), i)
+			}
+			m := parsed(t, text.String())
+			c.Missions = append(c.Missions, NamedMission{Name: m.Name, File: m.Name + ".toml", Mission: m})
+		}
+		return c
+	}
+	b := newBounded(t, nil)
+	for _, tt := range []struct {
+		name                      string
+		missions, triggers, bytes int
+		taken                     bool
+	}{
+		{"many", 500, 1, 1, true}, {"others", 500, 1, 1, true}, {"long", 10, 9, 1400, true}, {"few", 1, 1, 1, true},
+		{"toomany", 501, 1, 1, false}, {"toolong", 11, 18, 8000, false},
+	} {
+		busy := Submit{}
+		for range maxBulk {
+			busy.Specs = append(busy.Specs, task.Spec{Type: "a", Retries: task.Unset})
+		}
+		told := b.do(busy, folder(tt.name, tt.missions, tt.triggers, tt.bytes))
+		if err := told[1].err; (err == nil) != tt.taken || err != nil && !errors.Is(err, ErrTooLarge) {
+			t.Errorf("%s: %v", tt.name, err)
+		}
+	}
+}

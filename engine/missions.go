@@ -35,14 +35,8 @@ func newMissionBook() missionBook {
 
 // setMissions takes over what the missions folder holds.
 func (m *machine) setMissions(c SetMissions) error {
-	count := len(c.Missions)
-	for _, n := range c.Missions {
-		if n.Mission != nil {
-			count += len(n.Mission.Triggers)
-		}
-	}
-	if count > mostTriggers {
-		return fmt.Errorf("%w: %d missions and triggers, at most %d are taken", ErrTooLarge, count, mostTriggers)
+	if err := fitsTurn(c); err != nil {
+		return err
 	}
 	m.missionBook = newMissionBook()
 	for _, n := range c.Missions {
@@ -55,6 +49,27 @@ func (m *machine) setMissions(c SetMissions) error {
 	}
 	m.noteMissions()
 	m.setTriggers()
+	return nil
+}
+
+// fitsTurn refuses more missions and triggers than one turn can record, and drop
+// again when they go.
+func fitsTurn(c SetMissions) error {
+	count, size := len(c.Missions), 0
+	for _, n := range c.Missions {
+		size += escapedSize(n.Name) + escapedSize(n.File)
+		if n.Mission == nil {
+			continue
+		}
+		count += len(n.Mission.Triggers)
+		for i := range n.Mission.Triggers {
+			size += escapedSize(n.Mission.Name) + escapedSize(n.Mission.Triggers[i].String())
+		}
+	}
+	const each = 160 // what else stands in a record
+	if size += each * count; count > mostTriggers || size > maxCommandBytes/2 {
+		return fmt.Errorf("%w: %d missions and triggers of %d bytes, at most %d of %d are taken", ErrTooLarge, count, size, mostTriggers, maxCommandBytes/2)
+	}
 	return nil
 }
 

@@ -18,7 +18,7 @@ const (
 	mostMissed   = 1000        // missed times in a row that are made up for
 	mostWaiting  = 1000        // runs of a mission that wait for an earlier one
 	fileParam    = "file"      // the parameter that gets a file trigger's path
-	mostTriggers = 1500        // missions and triggers that are set at once
+	mostTriggers = 1000        // missions and triggers that are set at once
 )
 
 // errWaiting: as many runs of a mission wait as may.

@@ -197,6 +197,7 @@ func (s *missions) take(path, text string, err error) bool {
 
 // tell tells the engine all missions.
 func (s *missions) tell(ctx context.Context) {
+	before := s.list
 	s.list = nil
 	first := map[string]string{}
 	for _, right := range []bool{true, false} { // what is no mission takes no name from one
@@ -207,7 +208,9 @@ func (s *missions) tell(ctx context.Context) {
 		}
 	}
 	_, err := s.do(ctx, engine.SetMissions{Missions: slices.Clone(s.list)})
-	s.told = err == nil
+	if s.told = err == nil; !s.told {
+		s.list = before // which is what the triggers are counted by
+	}
 	if err != nil && ctx.Err() == nil {
 		s.log.Error("the controller does not take the missions; they are offered again", "after", s.rescan, "error", err)
 	}

@@ -168,6 +168,23 @@ func TestMissionsThatAreNotTakenAreToldAgain(t *testing.T) {
 	l.expect(rescan, "")
 }
 
+// Triggers are counted as in the missions that were taken last.
+func TestFilesOfMissionsThatAreNotTaken(t *testing.T) {
+	l := newLookout(t)
+	const missions, file = "missions m@m.toml/1", "[[triggers]]\nfile = 'in/*'\n"
+	l.write("missions/m.toml", "name = 'm'\n"+one+file)
+	l.expect(0, missions)
+	l.write("in/a", "1")
+	l.write("missions/m.toml", "name = 'm'\n"+one+"[[triggers]]\nstart = true\n"+file)
+	l.refuse = errors.New("no room")
+	l.expect(rescan, missions)
+	l.refuse = nil
+	l.expect(quiet, "file m 0 a")
+	l.write("in/b", "1")
+	l.expect(rescan-quiet, missions)
+	l.expect(quiet, "file m 1 a\nfile m 1 b") // the engine knows of a
+}
+
 func TestAFileIsToldOnceItIsWhole(t *testing.T) {
 	l := newLookout(t)
 	l.write("missions/m.toml", "name = 'm'\n"+one+"[[triggers]]\nstart = true\n[[triggers]]\nfile = 'in[1]/*.csv'\n")
