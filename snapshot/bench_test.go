@@ -2,6 +2,7 @@ package snapshot
 
 import (
 	"fmt"
+	"io/fs"
 	"testing"
 )
 
@@ -19,6 +20,8 @@ func noSync() Files {
 type lazyFile struct{ File }
 
 func (lazyFile) Sync() error { return nil }
+
+func (f lazyFile) Stat() (fs.FileInfo, error) { return f.File.(diskFile).Stat() }
 
 func BenchmarkAppend(b *testing.B) {
 	for _, sync := range []bool{false, true} {

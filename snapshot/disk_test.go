@@ -164,6 +164,7 @@ func (d *memDisk) files() Files {
 		Lock:    d.lock,
 		Reserve: d.reserve,
 		Room:    func(string) (int64, error) { return d.room(), nil },
+		Same:    d.same,
 	}
 }
 
@@ -253,6 +254,15 @@ func (d *memDisk) lock(string) (io.Closer, error) {
 	}
 	d.locked = true
 	return unlock{d}, nil
+}
+
+func (d *memDisk) same(name string, open io.Closer) (bool, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if f, ok := open.(*memHandle); ok {
+		return d.names[name] == f.f, nil
+	}
+	return d.locked, nil
 }
 
 // reserve is accounted for by a file of zeros, whose names and bytes no one syncs.

@@ -15,6 +15,9 @@ var (
 	// ErrLost: the disk failed in a way that leaves unknown what is on it. The
 	// store stays dead; only a new start, which reads the disk again, may go on.
 	ErrLost = errors.New("journal lost its disk")
+	// ErrMoved: the folder, or a file of it that is in use, is not under its name
+	// any more. It comes with ErrLost.
+	ErrMoved = errors.New("deleted, moved or replaced while in use")
 	// ErrTooLarge: the batch is over MaxBatch or MaxLines, or one entry is over
 	// MaxLine. Nothing was written.
 	ErrTooLarge = errors.New("too large for the journal")

@@ -27,6 +27,9 @@ type Files struct {
 	Lock    func(name string) (io.Closer, error) // ErrLocked if another process has it
 	Reserve func(name string, size int64) error  // a file that occupies size bytes
 	Room    func(dir string) (int64, error)      // bytes free for us
+	// Same reports whether name is still what was opened or locked under it; the
+	// error: that cannot be told.
+	Same func(name string, open io.Closer) (bool, error)
 }
 
 // File is one open file.
@@ -60,6 +63,7 @@ func disk() Files {
 		Lock:    lock,
 		Reserve: reserve,
 		Room:    room,
+		Same:    isSame,
 	}
 }
 

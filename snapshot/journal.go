@@ -62,6 +62,9 @@ func (s *Store) activeName() string { return segmentName(s.head.seg, s.head.firs
 // rotate closes the active segment and begins the next. Time only goes forward
 // in the headers, whatever the clock does.
 func (s *Store) rotate(now time.Time) error {
+	if err := s.Look(); err != nil { // the next would be another's
+		return err
+	}
 	if err := s.put(encodeEnd(s.view.last, s.count, s.head.salt)); err != nil {
 		return err
 	}
@@ -93,6 +96,7 @@ func (s *Store) begin(h header) error {
 	s.mu.Lock()
 	s.view.segs = append(slices.Clone(s.view.segs), segment{name: name, h: h, body: s.end})
 	s.view.end = s.end
+	s.newest = f
 	s.mu.Unlock()
 	return nil
 }
@@ -125,6 +129,9 @@ func (s *Store) create(name string, head []byte) (f File, full bool, err error) 
 // no kept image needs: replay from the older of the two stays possible. With
 // fewer than two images, or a clock behind the journal's, it removes nothing.
 func (s *Store) Prune(now time.Time, keep time.Duration) (removed int, err error) {
+	if err := s.Look(); err != nil {
+		return 0, err
+	}
 	s.mu.Lock()
 	n := prunable(s.view.segs, s.images, now, keep)
 	gone := s.view.segs[:n]

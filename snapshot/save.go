@@ -34,6 +34,9 @@ type ImageWriter struct {
 // NewImage begins the image of everything up to and including entry seq, which
 // must be durable and after the newest image; else ErrImage. One at a time.
 func (s *Store) NewImage(seq uint64) (*ImageWriter, error) {
+	if err := s.Look(); err != nil {
+		return nil, err
+	}
 	if err := s.startSaving(seq); err != nil {
 		return nil, err
 	}
@@ -130,6 +133,9 @@ func (w *ImageWriter) commit(content []byte) (*generations, error) {
 	w.e.content = bytes.TrimSpace(content)
 	if !json.Valid(w.e.content) {
 		return nil, errors.New("its content is not JSON")
+	}
+	if err := w.s.Look(); err != nil { // it would be named in another's folder
+		return nil, err
 	}
 	if err := w.finish(); err != nil {
 		return nil, err

@@ -33,14 +33,16 @@ type Store struct {
 
 	// Owned by the goroutine that appends.
 	tip
-	buf   []byte // the batch being framed
-	spare spare
-	dead  error // why nothing can be appended any more
+	buf    []byte // the batch being framed
+	spare  spare
+	looked time.Time // when an Append last did
+	dead   error     // why nothing can be appended any more
 
 	// mu guards what the appender, readers and the image writer share. It is
 	// held to copy a few words, never during I/O.
 	mu     sync.Mutex
 	view   view
+	newest File // the segment appended to, for Look
 	images generations
 	saving bool // an ImageWriter is open
 }
@@ -125,6 +127,10 @@ func (s *Store) Append(now time.Time, entries [][]byte) error {
 	if err := s.put(s.buf); err != nil {
 		return s.die(err)
 	}
+	// After the sync: what went into a file that is gone is not acknowledged.
+	if err := s.lookAgain(now); err != nil {
+		return s.die(err)
+	}
 	s.count += uint64(len(entries))
 	s.mu.Lock()
 	s.view.last, s.view.crc, s.view.end = last, crc, s.end
@@ -168,7 +174,9 @@ func (s *Store) frame(entries [][]byte) (last uint64, crc uint32) {
 // die ends appending for good: after a failed sync the kernel may call lost
 // pages clean, so a second try would lie.
 func (s *Store) die(err error) error {
-	s.dead = fmt.Errorf("%w: %w", ErrLost, err)
+	if s.dead = err; !errors.Is(err, ErrLost) {
+		s.dead = fmt.Errorf("%w: %w", ErrLost, err)
+	}
 	s.log.Error("journal lost", "dir", s.dir, "error", err)
 	return s.dead
 }

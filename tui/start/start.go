@@ -190,6 +190,8 @@ func exit(err error) error {
 	switch {
 	case errors.As(err, &damage):
 		e.Code, e.Hint = cli.Damaged, damage.Hint
+	case errors.Is(err, snapshot.ErrMoved):
+		e.Code, e.Hint = cli.Damaged, "bring the folder back and start again: what was acknowledged is in it; if it was meant to go, only start again"
 	case errors.Is(err, engine.ErrJournal), errors.Is(err, snapshot.ErrLost), errors.Is(err, snapshot.ErrVersion), errors.Is(err, snapshot.ErrGone):
 		e.Code = cli.Damaged
 	case errors.Is(err, snapshot.ErrLocked):

@@ -6,8 +6,8 @@
 // says where. Stopped in the opposite order: the engine ends its last turn,
 // connections get what is queued for them, the journal is closed.
 //
-// Goroutines: Run starts the engine's loop, the look at the missions and the
-// server, and waits for all three.
+// Goroutines: Run starts the engine's loop, the looks at the missions and at the
+// folder and the server, and waits for all four.
 package controller
 
 import (
@@ -134,8 +134,8 @@ func (c *Controller) Addr() net.Addr { return c.server.Addr() }
 // Run works until ctx ends, then stops in order; ready is called once commands
 // are taken. An error means that the journal failed, or that the stop did.
 func (c *Controller) Run(ctx context.Context, ready func()) error {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
 	ended := make(chan error, 1)
 	go func() { ended <- c.engine.Run(ctx) }()
 	served := make(chan error, 1)
@@ -147,12 +147,17 @@ func (c *Controller) Run(ctx context.Context, ready func()) error {
 	}
 	looked := c.lookAtMissions(ctx)
 	go func() { served <- c.server.Serve() }()
+	guarded := make(chan struct{})
+	go func() {
+		defer close(guarded)
+		cancel(lookAtFolder(ctx, c.store.Look))
+	}()
 	err := writeAddr(c.o.Dir, c.Addr().String())
 	if err == nil {
 		ready()
 		c.o.Log.Info("controller ready", "addr", c.Addr().String(), "data", c.o.Dir)
 	} else {
-		cancel()
+		cancel(nil)
 	}
 	select {
 	case failed := <-ended:
@@ -160,13 +165,25 @@ func (c *Controller) Run(ctx context.Context, ready func()) error {
 		c.server.Stop()
 		err = errors.Join(err, <-served)
 	case failed := <-served:
-		cancel()
+		cancel(nil)
 		err = errors.Join(err, failed, <-ended)
 		c.server.Stop()
 	}
-	cancel()
+	cancel(nil)
 	<-looked
-	return errors.Join(err, removeAddr(c.o.Dir), c.store.Close())
+	<-guarded
+	return c.leave(err, context.Cause(ctx))
+}
+
+// leave gives the folder up, after err; why is what ended the work.
+func (c *Controller) leave(err, why error) error {
+	if errors.Is(why, snapshot.ErrMoved) && !errors.Is(err, snapshot.ErrMoved) {
+		err = errors.Join(why, err)
+	}
+	if !errors.Is(err, snapshot.ErrMoved) { // else the name may be another's
+		err = errors.Join(err, removeAddr(c.o.Dir))
+	}
+	return errors.Join(err, c.store.Close())
 }
 
 // lookAtMissions makes the missions known, and then keeps them so until ctx ends.

@@ -1,6 +1,7 @@
 package controller
 
 import (
+	"context"
 	"crypto/rand"
 	"encoding/hex"
 	"errors"
@@ -9,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"apollo11/snapshot"
 )
@@ -53,6 +55,27 @@ func usedBefore(dir string) error {
 	return &snapshot.Damage{
 		File: filepath.Join(dir, "journal-*"), What: "a controller has worked on this folder, and its journal is gone",
 		Hint: "bring a copy of the folder back; to start with nothing all the same: rm " + filepath.Join(dir, idFile),
+	}
+}
+
+// lookPause is between two looks at the folder while nothing is written to it.
+const lookPause = 2 * time.Second
+
+// lookAtFolder ends with ctx, or with what look says of a folder that is not the
+// controller's any more: with nothing to write nobody else would notice. Only
+// then there is an error.
+func lookAtFolder(ctx context.Context, look func() error) error {
+	ticks := time.NewTicker(lookPause)
+	defer ticks.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-ticks.C:
+		}
+		if err := look(); err != nil {
+			return err
+		}
 	}
 }
 
