@@ -70,7 +70,7 @@ func (s *starting) prepare(cmd *cobra.Command, args []string) (err error) {
 	}
 	if !isFile(s.given) {
 		s.start.Mission = s.given
-		return nil
+		return NoMissionFile("run", s.given)
 	}
 	s.start.File = s.given
 	s.text, err = readMissionFile(s.given)
@@ -83,6 +83,16 @@ var missionFiles = []string{".toml", ".yaml", ".yml"}
 // isFile tells a mission's file from a mission's name.
 func isFile(what string) bool {
 	return slices.Contains(missionFiles, filepath.Ext(what)) || strings.ContainsAny(what, `/\`)
+}
+
+// NoMissionFile refuses a file that is there under a name that no mission's file
+// has; anything else is no business of its.
+func NoMissionFile(command, what string) error {
+	extension := filepath.Ext(what)
+	if info, err := os.Stat(what); extension == "" || err != nil || info.IsDir() {
+		return nil
+	}
+	return usage("", "%s: %s: a mission file ends in .toml, .yaml or .yml", command, clean(what))
 }
 
 // readMissionFile reads a file and refuses what nobody could read as a mission.

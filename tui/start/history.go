@@ -56,11 +56,30 @@ func (h *history) known(ctx context.Context, name string) (*mission.Mission, err
 	if errors.Is(err, &wire.Error{Code: wire.CodeNotFound}) {
 		return nil, nil
 	}
+	var said *wire.Error
+	if errors.As(err, &said) && said.Code == wire.CodeInvalid { // its faults, with their places
+		return nil, &cli.ExitError{Code: cli.Usage, Err: errors.New(strings.TrimPrefix(strings.TrimPrefix(said.Message, "invalid: "), "mission "+name+": "))}
+	}
 	if err != nil {
 		return nil, fmt.Errorf("plan: mission %s: %w", task.Printable(name), err)
 	}
 	h.byName = true
 	return mission.ParseSpec(text)
+}
+
+// missions are the names of the controller's.
+func (h *history) missions(ctx context.Context) (names []string, err error) {
+	if h.client == nil {
+		return nil, nil
+	}
+	list, err := h.client.Missions(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("plan: missions: %w", err)
+	}
+	for i := range list {
+		names = append(names, list[i].Name)
+	}
+	return names, nil
 }
 
 // offered reports whether the controller knows the contract of a type.
@@ -101,26 +120,51 @@ func (q *planning) placed(ctx context.Context, what string, given task.Values, e
 		return err
 	}
 	var said *cli.ExitError
-	if errors.As(q.asked(ctx, what, given), &said) {
+	var lines []string
+	switch found := errors.As(q.checked(ctx, what, given), &said); {
+	case found && !q.apart():
 		return said.Err
+	case found:
+		lines = strings.Split(said.Err.Error(), "\n")
 	}
 	faults = slices.Clone(faults)
 	for i := range faults {
-		faults[i].File, faults[i].Line, faults[i].Column = "mission "+what, 0, 0
+		faults[i] = mission.Fault{File: place(lines, faults[i].Problem, "mission "+what), Problem: faults[i].Problem}
 	}
 	return faults
+}
+
+// place is where a fault stands, as one of the lines says that names it too.
+func place(lines []string, problem, unknown string) string {
+	for _, line := range lines {
+		if where, ok := strings.CutSuffix(line, ": "+task.Printable(problem)); ok {
+			return where
+		}
+	}
+	return unknown
+}
+
+// apart reports whether the plan counts on units that the controller does not
+// know: it could not run the mission as it is.
+func (q *planning) apart() bool {
+	onlyHere := func(u mission.Unit) bool {
+		return !q.offered(u.Uses) && slices.ContainsFunc(q.contracts.Units, func(c task.Unit) bool { return c.Name == u.Uses })
+	}
+	return q.unitsDir != "" || slices.ContainsFunc(q.mission.Units, onlyHere)
 }
 
 // asked has the controller check what has passed here, for it knows more: what
 // the hosts have, and what else stands in the way of a start. It is asked only
 // about what it could run as it is.
 func (q *planning) asked(ctx context.Context, what string, given task.Values) error {
-	onlyHere := func(u mission.Unit) bool {
-		return !q.offered(u.Uses) && slices.ContainsFunc(q.contracts.Units, func(c task.Unit) bool { return c.Name == u.Uses })
-	}
-	if q.client == nil || q.unitsDir != "" || slices.ContainsFunc(q.mission.Units, onlyHere) {
+	if q.client == nil || q.apart() {
 		return nil
 	}
+	return q.checked(ctx, what, given)
+}
+
+// checked is what the controller has against the mission.
+func (q *planning) checked(ctx context.Context, what string, given task.Values) error {
 	start := wire.Start{Mission: what, Params: given, Check: true}
 	if !q.byName {
 		start.Mission, start.File = "", what

@@ -141,6 +141,9 @@ func (q *planning) read(ctx context.Context, what string) (*mission.Mission, err
 	if m, err := q.known(ctx, what); m != nil || err != nil {
 		return m, err
 	}
+	if err := cli.NoMissionFile("plan", what); err != nil {
+		return nil, err
+	}
 	folder, shown := fs.FS(nil), q.config.Local.Missions
 	if info, err := os.Stat(shown); err == nil && info.IsDir() {
 		folder = os.DirFS(shown)
@@ -164,11 +167,25 @@ func (q *planning) read(ctx context.Context, what string) (*mission.Mission, err
 		}
 		names = append(names, name)
 	}
-	hint := "apollo11 plan FILE, or put it into the folder " + shown
-	if near := task.Nearest(what, names); near != "" {
-		hint = "apollo11 plan " + near
+	return nil, q.nowhere(ctx, what, shown, names)
+}
+
+// nowhere is a name that no mission has, and the one that may be meant: of the
+// folder, or of the controller.
+func (q *planning) nowhere(ctx context.Context, what, folder string, names []string) error {
+	missions, err := q.missions(ctx)
+	if err != nil {
+		return err
 	}
-	return nil, &cli.ExitError{Code: cli.Failed, Err: fmt.Errorf("plan: mission %s is not in %s", task.Printable(what), shown), Hint: hint}
+	why := fmt.Errorf("plan: mission %s is not in %s", task.Printable(what), folder)
+	if q.client != nil {
+		why = fmt.Errorf("%w, and the controller has none", why)
+	}
+	near := task.Nearest(what, append(names, missions...))
+	if near == "" {
+		return &cli.ExitError{Code: cli.Failed, Err: why, Hint: "apollo11 plan FILE, or put it into the folder " + folder}
+	}
+	return &cli.ExitError{Code: cli.Failed, Err: fmt.Errorf("%w: did you mean %s?", why, task.Printable(near)), Hint: "apollo11 plan " + cli.Quoted(near)}
 }
 
 // named refuses a file of the folder that holds a mission of another name.
