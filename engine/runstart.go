@@ -111,7 +111,9 @@ func (p *plan) start() (*view.Run, error) {
 	}
 	contracts := m.contracts()
 	if p.origin.Parent == "" { // else it has them already
-		p.mission = p.mission.WithDeps(contracts)
+		if with := p.mission.WithDeps(contracts); with != p.mission {
+			p.mission, p.hash = with, "" // another text than the file's
+		}
 	}
 	contracts.Settled = p.settled()
 	params, err := p.checked().Check(contracts, given)

@@ -11,14 +11,19 @@ import (
 // those nodes which say nothing of any: as far as the mission has such units.
 func (m *Mission) WithDeps(c Contracts) *Mission {
 	var changed *Mission
+	usual := map[string][]string{}
+	for i := range c.Units {
+		if len(c.Units[i].Deps) > 0 {
+			usual[c.Units[i].Name] = c.Units[i].Deps
+		}
+	}
 	for i := range m.Units {
 		u := &m.Units[i]
-		n := slices.IndexFunc(c.Units, func(t task.Unit) bool { return t.Name == u.Uses })
-		if u.Deps != nil || n < 0 || len(c.Units[n].Deps) == 0 {
+		if u.Deps != nil {
 			continue
 		}
 		var deps []string
-		for _, d := range c.Units[n].Deps {
+		for _, d := range usual[u.Uses] {
 			if at := m.Find(d); at >= 0 && at != i && !slices.Contains(u.Weak, d) {
 				deps = append(deps, d)
 			}
