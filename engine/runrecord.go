@@ -97,7 +97,7 @@ func (r *runStarted) apply(s *state) uint32 {
 	at := s.placeRun(x)
 	if parent := s.findRun(r.Origin.Parent); parent != nil && r.Origin.Mode == modeResume {
 		parent.child = r.Run
-		s.settleAll(parent, r.Run+" goes on from it")
+		s.settleAll(parent, r.Run+" goes on from it", "")
 		if parent.state == runNeedsPerson {
 			s.enterRun(parent, runFailed)
 		}
@@ -368,6 +368,9 @@ func (r *runCancelledBy) apply(s *state) uint32 {
 			s.touch(i)
 			(&ended{Task: s.id(i), State: task.Cancelled, Class: task.ByPerson, Error: r.Why, By: r.By}).apply(s)
 		}
+	}
+	if x.state == runNeedsPerson { // who gives up is done with what waited for them
+		s.settleAll(x, r.Why, r.By)
 	}
 	x.why = r.Why
 	s.enterRun(x, runCancelled)

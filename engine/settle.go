@@ -7,8 +7,8 @@ import (
 )
 
 // settled is a dead letter of a run that has ended, with which a person is done:
-// the run was resumed, which its record does by itself, or the letter was dropped. The
-// task stays with its run until that leaves memory.
+// the run was resumed or given up, which its record does by itself, or the letter
+// was dropped. The task stays with its run until that leaves memory.
 type settled struct {
 	Task string
 	Why  string
@@ -47,12 +47,13 @@ func (s *state) settle(i uint32, why, by string) {
 	s.putResult(i, &result)
 }
 
-// settleAll settles the dead letters of a run that another goes on from.
-func (s *state) settleAll(r *run, why string) {
+// settleAll settles the dead letters of a run that another goes on from, or that a
+// person gave up.
+func (s *state) settleAll(r *run, why, by string) {
 	for _, i := range r.flow.units {
 		if s.at(i).state == task.Dead {
 			s.touch(i)
-			s.settle(i, why, "")
+			s.settle(i, why, by)
 		}
 	}
 }
