@@ -174,13 +174,11 @@ func (f *execFlags) parent(ctx context.Context, log *slog.Logger) error {
 	if err != nil {
 		return err
 	}
+	name := cmp.Or(f.name, executor.NewID()) // a child that is started again has the name it had
 	err = executor.Parent(ctx, executor.ParentOptions{
 		Instances: f.instances, Final: final, Log: log, Abort: f.haste,
 		Command: func(n int) *exec.Cmd {
-			args := append(append([]string{}, f.Args...), "--instances", "1", "--child")
-			if f.name != "" {
-				args = append(args, "--name", f.name+"-"+strconv.Itoa(n+1))
-			}
+			args := append(append([]string{}, f.Args...), "--instances", "1", "--child", "--name", name+"-"+strconv.Itoa(n+1))
 			cmd := exec.Command(program, args...)
 			cmd.Env, cmd.Stdout, cmd.Stderr = f.Environ, f.Stderr, f.Stderr
 			return cmd

@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"runtime/debug"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -239,8 +240,10 @@ func (s *serve) locals(ctx context.Context, addr string) error {
 	}()
 	return executor.Parent(ctx, executor.ParentOptions{
 		Instances: n, Final: final, Log: s.log, Abort: haste,
-		Command: func(int) *exec.Cmd {
-			cmd := exec.Command(program, args...)
+		Command: func(n int) *exec.Cmd {
+			// The same names at each start: what a killed controller's had is given on
+			// as soon as they register, and the list of executors does not grow.
+			cmd := exec.Command(program, append(slices.Clone(args), "--name", executor.ID("local-"+strconv.Itoa(n+1)))...)
 			cmd.Env, cmd.Stdout, cmd.Stderr = s.Environ, s.out, s.out
 			return cmd
 		},

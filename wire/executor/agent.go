@@ -79,7 +79,7 @@ func Run(ctx context.Context, o Options) error {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
 	if o.ID == "" {
-		o.ID = defaultID()
+		o.ID = NewID()
 	}
 	if o.Work == "" {
 		o.Work = os.TempDir()
@@ -184,7 +184,11 @@ func (a *agent) next() time.Time {
 	if a.link.state != up {
 		live = time.Time{}
 	}
-	for _, at := range []time.Time{a.link.due(), a.desk.startDue(), live, a.link.flushAt, a.leaving.until} {
+	link := a.link.due()
+	if a.link.state == down && a.leaving.at { // it is not dialed again
+		link = time.Time{}
+	}
+	for _, at := range []time.Time{link, a.desk.startDue(), live, a.link.flushAt, a.leaving.until} {
 		if !at.IsZero() && at.Before(due) {
 			due = at
 		}

@@ -464,6 +464,30 @@ func TestAbort(t *testing.T) {
 	})
 }
 
+// An executor whose parent and controller are killed at once, with a unit that
+// takes its time to end: it neither registers again, under a name that another
+// has by now, nor looks for the controller without a pause.
+func TestAbortWhileDialing(t *testing.T) {
+	staged(t, nil, func(t *testing.T, s *stage) {
+		c := s.accept()
+		c.registered()
+		c.give(assign("runs", 1, "stubborn", "1h"))
+		c.progress()
+		c.raw.Close()
+		time.Sleep(time.Minute) // it has dialed again, and nobody answers yet
+		close(s.abort)
+		synctest.Wait()
+		c = s.accept()
+		if m := <-c.queue; m.err == nil {
+			t.Errorf("it said %s", m.Append(nil)[4:])
+		}
+		began := time.Now()
+		if err := s.end(); err != nil || time.Since(began) < 50*time.Minute {
+			t.Errorf("%v after %v", err, time.Since(began))
+		}
+	})
+}
+
 func TestStopWithoutController(t *testing.T) {
 	refuse := func(o *Options) {
 		o.Dial = func(ctx context.Context) (net.Conn, error) { <-ctx.Done(); return nil, ctx.Err() }

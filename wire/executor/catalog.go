@@ -162,14 +162,19 @@ func watch(ctx context.Context, o Options, units *catalog, changed chan<- *catal
 	}
 }
 
-func defaultID() string {
+// ID names an executor after its host, such as HOST-local-1. One that comes back
+// under the name it had hands over at once what was left of the one before.
+func ID(rest string) string {
 	host, err := os.Hostname()
 	if err != nil {
 		host = "host"
 	}
 	host = task.Printable(host)
-	return fmt.Sprintf("%s-%d-%s", host[:min(len(host), 64)], os.Getpid(), randomHex(2))
+	return host[:min(len(host), 64)] + "-" + rest
 }
+
+// NewID is HOST-PID-xxxx, a name that no other has.
+func NewID() string { return ID(fmt.Sprintf("%d-%s", os.Getpid(), randomHex(2))) }
 
 func randomHex(bytes int) string {
 	b := make([]byte, bytes)

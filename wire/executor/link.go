@@ -145,6 +145,10 @@ func (l *link) dial(dial func(context.Context) (net.Conn, error)) {
 func (a *agent) connected(d dialed) {
 	l := &a.link
 	l.dialed = nil
+	if d.err == nil && a.leaving.at { // to register now would put out who has come under this name
+		d.conn.Close()
+		d.err = errors.New("leaving")
+	}
 	if d.err != nil {
 		a.lost(d.err)
 		return

@@ -35,7 +35,7 @@ type stage struct {
 }
 
 // newStage starts an executor with the unit u, whose inputs say what it does:
-// sleep, a duration; print, then-print and progress, texts.
+// sleep and, whatever one says, stubborn, durations; print, then-print and progress, texts.
 func newStage(t *testing.T, change func(*Options)) *stage {
 	s := &stage{t: t, lines: make(chan net.Conn), abort: make(chan struct{}), ended: make(chan error, 1)}
 	s.o = Options{
@@ -73,6 +73,9 @@ func (s *stage) run(ctx context.Context, a attempt) task.Outcome {
 			a.log([]byte(v.Value))
 		case "progress":
 			a.progress(40, v.Value)
+		case "stubborn":
+			d, _ := time.ParseDuration(v.Value)
+			time.Sleep(d)
 		case "sleep":
 			d, _ := time.ParseDuration(v.Value)
 			select {
