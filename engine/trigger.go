@@ -17,7 +17,6 @@ const (
 	startWait    = time.Minute // from the start, for executors to come that a start = true needs
 	mostMissed   = 1000        // missed times in a row that are made up for
 	mostWaiting  = 1000        // runs of a mission that wait for an earlier one
-	fileParam    = "file"      // the parameter that gets a file trigger's path
 	mostTriggers = 1000        // missions and triggers that are set at once
 )
 

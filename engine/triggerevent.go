@@ -32,8 +32,8 @@ func (m *machine) fileSeen(c FileSeen) ([]view.Run, error) {
 		return nil, err
 	}
 	f := firing{why: "file " + c.Path, path: c.Path, stamp: c.Stamp}
-	if slices.ContainsFunc(k.Mission.Params, func(r task.Rule) bool { return r.Name == fileParam }) {
-		f.params = task.Values{{Name: fileParam, Value: c.Path}}
+	if slices.ContainsFunc(k.Mission.Params, func(r task.Rule) bool { return r.Name == mission.FileParam }) {
+		f.params = task.Values{{Name: mission.FileParam, Value: c.Path}}
 	}
 	if err := m.canStart(a, f.params); err != nil {
 		return nil, err // the file is offered again, and starts the mission once it is put right

@@ -144,7 +144,7 @@ func (k *checker) mission() {
 			continue
 		}
 		for p := range k.m.Params {
-			if r := &k.m.Params[p]; r.Required && t.Kind != Event {
+			if r := &k.m.Params[p]; r.Required && t.Kind != Event && !(t.Kind == File && r.Name == FileParam) {
 				k.fault(k.m.source.param(r.Name), "params.%s: trigger %d (%s) cannot give it: add a default", r.Name, i+1, t.Kind)
 			}
 		}

@@ -78,6 +78,9 @@ func (t *Trigger) String() string {
 	return words
 }
 
+// FileParam is the parameter that a file trigger gives the file's path.
+const FileParam = "file"
+
 // TriggerKind is what a trigger waits for.
 type TriggerKind uint8
 
