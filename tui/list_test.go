@@ -116,3 +116,15 @@ func TestLogKeepsTheLast(t *testing.T) {
 		t.Errorf("%q", again)
 	}
 }
+
+// Nothing is said twice.
+func TestFailText(t *testing.T) {
+	for _, c := range [][3]string{
+		{"cancelled", "cancelled: cancelled", "cancelled"}, {"cancelled", "tired", "cancelled: tired"}, {"timeout", "", "timeout"}, {"", "x: x", "x: x"},
+		{"cancelled", "cancelled: cancelled: tired", "cancelled: tired"}, {"", "", ""}, {"timeout", "timeouts: 3", "timeout: timeouts: 3"},
+	} {
+		if got := failText(c[0], c[1]); got != c[2] {
+			t.Errorf("%q, %q: %q, want %q", c[0], c[1], got, c[2])
+		}
+	}
+}

@@ -141,11 +141,7 @@ func (p *pairing) cells(s *shared) func(*view.UnitDiff) []cell {
 		tries := [2]string{"-", "-"}
 		for i, side := range [2]*view.RunUnit{u.A, u.B} {
 			if side != nil {
-				state := side.State
-				if side.ReusedFrom() != "" {
-					state = "reused"
-				}
-				cells[1+i] = cell{state, stateStyle(side.State)}
+				cells[1+i] = cell{unitState(side), stateStyle(side.State)}
 				if !side.Finished.IsZero() {
 					cells[3+i].text = unitTook(s, side)
 				}

@@ -194,6 +194,14 @@ func unitNote(s *shared, u *view.RunUnit) string {
 	return note
 }
 
+// unitState is a unit's state; of one whose result was taken over that is said.
+func unitState(u *view.RunUnit) string {
+	if u.ReusedFrom() != "" {
+		return "reused"
+	}
+	return u.State
+}
+
 var unitColumns = []column{
 	{title: "UNIT", wide: 16}, {title: "STATE", wide: 10}, {title: "TRY", wide: 3, right: true, keep: 3}, {title: "EXECUTOR", wide: 14, keep: 2},
 	{title: "TOOK", wide: 9, right: true, keep: 4}, {title: "QUEUED", wide: 8, right: true, keep: 1}, {title: "ERROR", wide: 12, share: true},
@@ -210,7 +218,7 @@ func unitCells(s *shared) func(*view.RunUnit) []cell {
 			queued = span(time.Duration(u.QueueMS) * time.Millisecond)
 		}
 		return []cell{
-			{text: u.Unit}, {u.State, stateStyle(u.State)}, {text: strconv.FormatInt(u.Attempt, 10)}, {text: u.Executor},
+			{text: u.Unit}, {unitState(u), stateStyle(u.State)}, {text: strconv.FormatInt(u.Attempt, 10)}, {text: u.Executor},
 			{text: unitTook(s, u)}, {queued, dim}, say,
 		}
 	}

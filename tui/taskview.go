@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"apollo11/engine/task"
@@ -77,11 +78,15 @@ func (l *taskList) view(s *shared, what string, w, h int) []string {
 	return append(lines, l.list.view(s.theme, columnsFor(taskColumns, "ID", l.wide), w, h-1, taskCells(s))...)
 }
 
+// failText is what went wrong, each thing once.
 func failText(class, text string) string {
+	for rest, ok := strings.CutPrefix(text, class+": "); ok && class != ""; rest, ok = strings.CutPrefix(text, class+": ") {
+		text = rest
+	}
 	switch {
 	case class == "":
 		return text
-	case text == "":
+	case text == "" || text == class:
 		return class
 	}
 	return class + ": " + text

@@ -238,10 +238,14 @@ func differing(u *view.UnitDiff, part view.Part) style {
 	return dim
 }
 
+// reused is what a unit is called whose result was taken over; as a task it is
+// skipped.
+const reused = "reused"
+
 // unitState is a unit's state; of a reused result that is said.
 func unitState(u *view.RunUnit) string {
 	if u.ReusedFrom() != "" {
-		return "reused"
+		return reused
 	}
 	return u.State
 }
@@ -340,7 +344,7 @@ func (a *app) fit(text string, indent int) string {
 func unitOutcome(u *view.RunUnit) string {
 	text := unitState(u)
 	if why := failText(u.ErrorClass, u.Error); why != "" && u.State != task.Succeeded.String() {
-		return text + ": " + why
+		return once(text + ": " + why)
 	}
 	if u.Reason != "" && u.ReusedFrom() == "" {
 		return text + ": " + u.Reason

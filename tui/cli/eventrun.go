@@ -92,9 +92,10 @@ func tellReady(t *teller) style {
 }
 
 func tellSkip(t *teller) style {
-	t.add("skipped")
+	if t.take("reused") == "" {
+		t.add("skipped")
+	}
 	t.reason() // it names the task whose result is taken over
-	t.take("reused")
 	t.some("%s", values(t.take("out")))
 	if note := t.take("note"); note != "" {
 		t.add("%s", note)

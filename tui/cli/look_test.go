@@ -276,3 +276,47 @@ func TestLongColumns(t *testing.T) {
 		t.Errorf("why is %q", cells[len(cells)-1].text)
 	}
 }
+
+// What a page has decides the columns, so that no line of it is shifted.
+func TestTimelineColumns(t *testing.T) {
+	var out strings.Builder
+	a := &app{Env: Env{Now: func() time.Time { return noon }}}
+	r := &replay{app: a, w: &out}
+	long := "r-0001:" + strings.Repeat("x", 60)
+	for _, ids := range [][]string{{"t-0001", "r-0001:fetch_2012", ""}, {"t-0002"}, {long, "t-0003"}} {
+		var events []view.Event
+		for _, id := range ids {
+			events = append(events, view.Event{Seq: 1, Time: at(0), Kind: "nondeterministic", Task: id, Exec: "ares-1"})
+		}
+		if _, err := r.print(events); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var where []int
+	for line := range strings.Lines(out.String()) {
+		if at := strings.Index(line, "ares-1"); at > 0 {
+			where = append(where, at)
+		}
+	}
+	first := len("  12:00:00.000        1  nondeterministic  ")
+	want := []int{first + 19, first + 19, first + 19, first + 19, first + len(long) + 2, first + 42}
+	if fmt.Sprint(where) != fmt.Sprint(want) {
+		t.Errorf("%v, want %v:\n%s", where, want, out.String())
+	}
+}
+
+// Nothing is said twice.
+func TestOnce(t *testing.T) {
+	for _, c := range []struct{ got, want string }{
+		{failText("cancelled", "cancelled: cancelled"), "cancelled"}, {failText("cancelled", "cancelled: cancelled: tired"), "cancelled: tired"},
+		{failText("cancelled", "tired"), "cancelled: tired"}, {failText("timeout", "timeout: 1: 1"), "timeout: 1: 1"}, {failText("", ""), ""},
+		{unitOutcome(&view.RunUnit{State: "cancelled", ErrorClass: "cancelled", Error: "cancelled: cancelled"}), "cancelled"},
+		{unitOutcome(&view.RunUnit{State: "aborted", ErrorClass: "cancelled", Error: "cancelled: tired"}), "aborted: cancelled: tired"},
+		{(&app{}).unitNote(&view.RunUnit{State: "cancelled", ErrorClass: "cancelled"}), "cancelled"},
+		{(&app{}).unitNote(&view.RunUnit{State: "dead", ErrorClass: "timeout"}), "dead: timeout"},
+	} {
+		if c.got != c.want {
+			t.Errorf("%q, want %q", c.got, c.want)
+		}
+	}
+}

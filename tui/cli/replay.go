@@ -26,6 +26,7 @@ type replay struct {
 	query  view.EventQuery
 	last   int64  // seq to end with; 0: none
 	day    string // of the last line
+	wide   [2]int // columns of kind and task, as wide as any that was printed
 	sum    replaySum
 	times  segments
 }
@@ -41,7 +42,8 @@ func (a *app) replayCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "replay [RUN|TASK]", Short: "all that happened, as the journal has it", Args: words(0, 1),
 		Long: "All that happened, or what happened to one run or task, a line each, oldest first; of a run also where\n" +
-			"the time of each attempt went: waiting in the queue, preparing, executing, cleaning up.\n" +
+			"the time of each attempt went: waiting in the queue, preparing, executing, cleaning up, and the rest,\n" +
+			"which is the way to the executor and back, and the controller's own.\n" +
 			"With --data DIR it reads a data folder, a backup or a journal file; no controller is needed.",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := r.prepare(args); err != nil {
@@ -180,6 +182,10 @@ func (r *replay) page(ctx context.Context, page *view.EventPage) (over bool, err
 // print prints events; over says that the last one wanted is among them.
 func (r *replay) print(events []view.Event) (over bool, err error) {
 	for i := range events {
+		r.wide[0] = max(r.wide[0], textWidth(clean(events[i].Kind)))
+		r.wide[1] = max(r.wide[1], min(textWidth(clean(owner(&events[i]))), widestOwner))
+	}
+	for i := range events {
 		e := &events[i]
 		if r.last > 0 && e.Seq > r.last {
 			return true, nil
@@ -235,9 +241,15 @@ func (r *replay) line(e *view.Event) error {
 		mark = p.paint(red, "!")
 	}
 	_, err := fmt.Fprintf(r.out(), "%s %s %8d  %s  %s  %s  %s\n", mark, p.paint(dim, at.Format("15:04:05.000")), e.Seq,
-		padded(e.Kind, 13), padded(cmp.Or(e.Task, e.Run), 12), padded(e.Exec, 16), p.paint(tone, clean(text)))
+		padded(e.Kind, max(13, r.wide[0])), padded(owner(e), max(12, r.wide[1])), padded(e.Exec, 16), p.paint(tone, clean(text)))
 	return err
 }
+
+// owner is what a record is about.
+func owner(e *view.Event) string { return cmp.Or(e.Task, e.Run) }
+
+// widestOwner bounds the column of tasks: a longer id shifts its own line only.
+const widestOwner = 40
 
 // padded is a column of a list whose widths nobody can know beforehand.
 func padded(text string, width int) string {

@@ -88,7 +88,7 @@ func TestRunWords(t *testing.T) {
 		{"run.end", []string{"state", "failed", "why", "clean dead"}, "run ended failed, clean dead", red},
 		{"run.cancel", []string{"by", "ada", "why", "late"}, "run cancelled, by ada, late", yellow},
 		{"task.ready", []string{"in", "n=7", "filled", "n", "when", "params.n > 3", "note", "input n is another"}, "ready, n=7, when params.n > 3, input n is another", plain},
-		{"task.skip", []string{"reason", "reused from r-0001:fetch", "reused", "r-0001:fetch", "in", "n=1", "out", "rows=7", "unit", "sha256:1"}, "skipped, reused from r-0001:fetch, rows=7", dim},
+		{"task.skip", []string{"reason", "reused from r-0001:fetch", "reused", "r-0001:fetch", "in", "n=1", "out", "rows=7", "unit", "sha256:1"}, "reused from r-0001:fetch, rows=7", dim},
 		{"task.progress", []string{"v", "1.2", "set", "total=3", "del", "old", "sv", "8"}, "feeds the state, set total=3, deleted old, state 8, version 1.2", plain},
 		{"state.restore", []string{"to", "17", "set", "total=7", "del", "x,y", "by", "ada", "reason", "oops"}, "state put back to record 17, set total=7, deleted x,y, by ada, oops", yellow},
 		{"nondeterministic", []string{"other", "t-1", "unit", "sha256:1"}, "not what t-1 gave, from the same inputs, context and program", yellow},
@@ -195,6 +195,12 @@ func TestRunFilters(t *testing.T) {
 	f.run("runs --json").want(t, "", "", Done)
 	f.run("missions --json").want(t, "", "", Done)
 	f.run("show r-9").want(t, "", "apollo11: show: r-9: not found\nhint: apollo11 runs\n", Failed)
+	if r := f.run("show r-0002 --state reused"); !strings.Contains(r.stdout, "fetch  fetch_year  reused") || strings.Contains(r.stdout, "skipped\n") {
+		t.Errorf("reused: %s", r.stdout)
+	}
+	if r := f.run("show r-0002 --state skipped"); strings.Contains(r.stdout, "fetch  ") {
+		t.Errorf("what is reused is skipped too: %s", r.stdout)
+	}
 	if r := f.run("show r-0002 --state dead"); !strings.Contains(r.stdout, "merge  ") || strings.Contains(r.stdout, "clean  ") {
 		t.Errorf("%s", r.stdout)
 	}

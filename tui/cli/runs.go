@@ -91,7 +91,7 @@ func (a *app) runTable() *table {
 const widestWhy = 100
 
 func (a *app) runCells(r *view.Run) []cell {
-	why := cell{cutWidth(clean(r.Why), widestWhy), stateStyle(r.State)}
+	why := cell{cutWidth(clean(once(r.Why)), widestWhy), stateStyle(r.State)}
 	if r.Why == "" {
 		why = cell{causeText(r), dim}
 	}

@@ -49,7 +49,7 @@ func (a *app) showCommand() *cobra.Command {
 	}
 	cmd.Flags().BoolVar(&s.graph, "graph", false, fmt.Sprintf("draw the graph, of however many units (default up to %d)", drawnUnits))
 	cmd.Flags().StringVar(&s.state, "state", "", "only units in these `STATES`, with commas; no graph")
-	completed(cmd, "state", taskStates())
+	completed(cmd, "state", unitStates())
 	a.completeRuns(cmd)
 	return cmd
 }
@@ -59,12 +59,15 @@ func (s *showing) check() error {
 		if name == "" {
 			continue
 		}
-		if _, err := task.ParseState(name); err != nil {
-			return usage("apollo11 show RUN --state "+nearestOr(name, taskStates()), "show: --state: %w", err)
+		if _, err := task.ParseState(name); err != nil && name != reused {
+			return usage("apollo11 show RUN --state "+nearestOr(name, unitStates()), "show: --state: %w", err)
 		}
 	}
 	return nil
 }
+
+// unitStates are those of a unit of a run.
+func unitStates() []string { return append(taskStates(), reused) }
 
 // show prints a run for a program, line by line: the run, then its units; or for
 // a person.
@@ -108,7 +111,7 @@ func (s *showing) chosen(units []view.RunUnit) []view.RunUnit {
 		return units
 	}
 	states := strings.Split(s.state, ",")
-	return slices.DeleteFunc(slices.Clone(units), func(u view.RunUnit) bool { return !slices.Contains(states, u.State) })
+	return slices.DeleteFunc(slices.Clone(units), func(u view.RunUnit) bool { return !slices.Contains(states, unitState(&u)) })
 }
 
 // runFields is a run on a page.
@@ -118,7 +121,7 @@ func (a *app) runFields(d *view.RunDetail) []field {
 		{name: "run", text: r.ID},
 		{name: "mission", text: strings.TrimSpace(r.Mission + "  " + shortHash(r.Spec))},
 		{name: "state", text: r.State, style: stateStyle(r.State)},
-		{name: "why", text: r.Why, style: stateStyle(r.State)},
+		{name: "why", text: once(r.Why), style: stateStyle(r.State)},
 		{name: "mode", text: modeText(r)},
 		{name: "resumed by", text: r.Child},
 		{name: "started by", text: causeText(r)},
@@ -217,7 +220,7 @@ func (a *app) unitNote(u *view.RunUnit) string {
 	switch from := u.ReusedFrom(); {
 	case from != "":
 		note = "reused from " + from
-	case u.ErrorClass != "" && u.State != task.Succeeded.String():
+	case u.ErrorClass != "" && u.ErrorClass != u.State && u.State != task.Succeeded.String():
 		note += ": " + u.ErrorClass
 	}
 	return note
@@ -255,7 +258,7 @@ func (a *app) unitCells(u *view.RunUnit) []cell {
 		queued, attempt = span(time.Duration(u.QueueMS)*time.Millisecond), strconv.FormatInt(u.Attempt, 10)
 	}
 	return []cell{
-		{text: u.Unit}, {text: u.Type}, {u.State, stateStyle(u.State)}, {text: attempt}, {text: u.Executor},
+		{text: u.Unit}, {text: u.Type}, {unitState(u), stateStyle(u.State)}, {text: attempt}, {text: u.Executor},
 		{text: queued}, {text: a.unitTook(u)}, unitResult(u),
 	}
 }

@@ -181,6 +181,7 @@ func (a *app) took(t *view.Task) string {
 }
 
 func failText(class, text string) string {
+	text = once(text)
 	switch {
 	case class == "":
 		return text
@@ -190,6 +191,17 @@ func failText(class, text string) string {
 		return text // it says so itself
 	}
 	return class + ": " + text
+}
+
+// once leaves out what begins a text twice: a class or a state, before a colon.
+func once(text string) string {
+	for {
+		head, rest, ok := strings.Cut(text, ": ")
+		if !ok || rest != head && !strings.HasPrefix(rest, head+": ") {
+			return text
+		}
+		text = rest
+	}
 }
 
 // widestValue is how many characters of a value stand in a line with others;

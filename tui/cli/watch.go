@@ -151,7 +151,7 @@ func (w *watcher) ended(d *view.RunDetail) error {
 		return &ExitError{Code: Failed, Err: fmt.Errorf("%s: %s waits for a person: %s", w.command, d.ID, d.Why), Hint: "apollo11 explain " + d.ID}
 	}
 	if d.Why != "" {
-		said += ": " + d.Why
+		said += ": " + once(d.Why)
 	}
 	return &ExitError{
 		Code: Failed, Err: fmt.Errorf("%s: %s", w.command, said),
