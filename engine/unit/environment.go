@@ -3,6 +3,7 @@ package unit
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -15,6 +16,10 @@ var ownVariables = []string{
 	"APOLLO_INPUT", "APOLLO_OUTPUT", "APOLLO_STATE", "APOLLO_PROGRESS",
 	"APOLLO_SAMPLE", "APOLLO_RUN_DIR",
 }
+
+// OwnVariables are the names of the variables that every attempt has: a program
+// that a unit runs finds them, and none of them is a setting.
+func OwnVariables() []string { return slices.Clone(ownVariables) }
 
 // environment is all that the unit's processes see of ours, secrets aside.
 func (a *attempt) environment() []string {

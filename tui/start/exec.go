@@ -65,6 +65,9 @@ func (f *execFlags) run(cmd *cobra.Command, _ []string) error {
 		return &cli.ExitError{Code: cli.Usage, Err: fmt.Errorf("exec: --instances %d: want 1 to %d", f.instances, maxInstances)}
 	}
 	log := slog.New(slog.NewTextHandler(f.Stderr, nil))
+	if !f.child { // its parent has told
+		f.warnOfVariables(log)
+	}
 	if f.instances > 1 {
 		return f.parent(cmd.Context(), log)
 	}

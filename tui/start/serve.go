@@ -88,6 +88,7 @@ func (s *serve) run(ctx context.Context, t tour) error {
 	if err != nil {
 		return err
 	}
+	s.warnOfVariables(s.log)
 	if s.usesExamples() { // now that the folder is ours, and before its missions are read
 		if _, err := s.examples(); err != nil {
 			s.log.Error("the bundled examples can't be unpacked", "error", err)

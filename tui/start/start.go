@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"os"
 	"os/signal"
 	"os/user"
@@ -19,6 +20,7 @@ import (
 
 	"apollo11/engine"
 	"apollo11/engine/config"
+	"apollo11/engine/unit"
 	"apollo11/snapshot"
 	"apollo11/tui/cli"
 	"apollo11/wire/controller"
@@ -161,6 +163,13 @@ func (p *program) flagged(cmd *cobra.Command) (config.Config, error) {
 		}
 	}
 	return p.config(cmd.Flag("config").Value.String(), flags)
+}
+
+// warnOfVariables names those that were likely meant as settings and set nothing.
+func (p *program) warnOfVariables(log *slog.Logger) {
+	for _, m := range config.Misspelt(p.Environ, unit.OwnVariables()) {
+		log.Warn("an environment variable sets nothing: is its name misspelt?", "variable", m.Variable, "nearest", m.Meant)
+	}
 }
 
 // served refuses what the configuration asks for and this version does not do:
