@@ -111,12 +111,17 @@ func TestUnitsFolderChanges(t *testing.T) {
 		if !strings.Contains(s.log.String(), "v.toml:2") || !strings.Contains(s.log.String(), "stays as it was") {
 			t.Error(s.log.String())
 		}
-		time.Sleep(lookEvery / 3) // between two looks
-		s.unit("v", "execute = 'true'\nretries = 6")
-		time.Sleep(lookEvery)
-		s.unit("v", "execute = 'true'\nretries = 77") // while it was about to be read
+		for n := range 30 { // somebody goes on writing while it is about to be read
+			s.unit("v", "execute = 'true'\nretries = 6 #"+strings.Repeat("x", n))
+			time.Sleep(lookAgain * 2 / 3)
+		}
+		s.unit("v", "execute = 'true'\nretries = 77")
+		began := time.Now()
 		if got := c.types(); !slices.Equal(got.Add, []string{"v"}) || got.Units[0].Retry.Retries != 77 {
-			t.Errorf("changed twice: %+v", got)
+			t.Errorf("changed again and again: %+v", got)
+		}
+		if took := time.Since(began); took > lookEvery+2*lookAgain {
+			t.Errorf("offered after %v", took)
 		}
 		if err := os.RemoveAll(s.o.Units); err != nil { // gone for a moment: nothing is said
 			t.Fatal(err)
