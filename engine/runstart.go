@@ -38,11 +38,25 @@ func (m *machine) startRun(c StartRun) (*view.Run, error) {
 		return nil, err
 	}
 	if id := m.runKeys[nameKey{named.Mission.Name, c.Key}]; c.Key != "" && id != "" {
-		return m.viewRun(m.findRun(id)), nil
+		return m.sameRun(m.findRun(id), c)
 	}
 	p := plan{m: m, mission: named.Mission, hash: named.hash, params: c.Params, state: runRunning, check: c.Check}
 	p.origin = origin{By: cutText(c.Actor, maxActor), Key: c.Key, Sample: c.Sample, Cause: "a person"}
 	return p.start()
+}
+
+// sameRun answers a start under a key that names a run already; other parameters
+// are other work.
+func (m *machine) sameRun(r *run, c StartRun) (*view.Run, error) {
+	for _, v := range c.Params {
+		if was, _ := r.params.Get(v.Name); was != v.Value {
+			return nil, fmt.Errorf("%w: key %s names run %s already, with %s = %q: another run needs another key", ErrConflict, c.Key, r.id, v.Name, cutText(was, 100))
+		}
+	}
+	if c.Sample != r.origin.Sample {
+		return nil, fmt.Errorf("%w: key %s names run %s already, with sample = %d: another run needs another key", ErrConflict, c.Key, r.id, r.origin.Sample)
+	}
+	return m.viewRun(r), nil
 }
 
 func (m *machine) mayStartRuns() error {
