@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -16,13 +17,18 @@ func (a *app) resumeCommand() *cobra.Command {
 	wait := false
 	cmd := &cobra.Command{
 		Use: "resume RUN", Short: "go on where a run failed; what succeeded with unchanged inputs is not run again", Args: words(1, 1),
-		RunE: a.online(func(ctx context.Context, c *wire.Client, args []string) error {
-			w, err := a.watcher(ctx, c, "resume", wait)
-			if err != nil {
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := wholeOnly("resume", args[0], "resume RUN"); err != nil {
 				return err
 			}
-			return w.again(ctx, func() (*view.Run, error) { return c.Resume(ctx, args[0]) })
-		}),
+			return a.online(func(ctx context.Context, c *wire.Client, args []string) error {
+				w, err := a.watcher(ctx, c, "resume", wait)
+				if err != nil {
+					return err
+				}
+				return w.again(ctx, func() (*view.Run, error) { return c.Resume(ctx, args[0]) })
+			})(cmd, args)
+		},
 	}
 	waitFlag(cmd, &wait)
 	a.completeRuns(cmd)
@@ -34,7 +40,7 @@ func (a *app) resumeCommand() *cobra.Command {
 func (w *watcher) again(ctx context.Context, start func() (*view.Run, error)) error {
 	run, err := start()
 	if err != nil {
-		return hinted(fmt.Errorf("%s: %w", w.command, err), wire.CodeNotFound, "apollo11 runs")
+		return hinted(fmt.Errorf("%s: %w", w.command, err), wire.CodeNotFound, hintOf(err, "apollo11 runs"))
 	}
 	if run == nil {
 		return nil // it was a task
@@ -86,6 +92,9 @@ func (a *app) forkCommand() *cobra.Command {
 
 func (f *forking) prepare(run string) (err error) {
 	const hint = "apollo11 fork RUN --from UNIT --with name=value"
+	if err := wholeOnly("fork", run, "fork RUN --from UNIT --with name=value"); err != nil {
+		return err
+	}
 	if f.Run = run; f.From == "" {
 		return usage(hint, "fork: %s: from which unit", clean(run))
 	}
@@ -100,9 +109,20 @@ func (a *app) fork(ctx context.Context, c *wire.Client, f *forking) error {
 	if err != nil {
 		return err
 	}
-	err = w.again(ctx, func() (*view.Run, error) { return c.Fork(ctx, f.Fork) })
+	err = w.again(ctx, func() (*view.Run, error) {
+		run, err := c.Fork(ctx, f.Fork)
+		return run, noSuchUnit(err, f.Run)
+	})
 	_, failed := w.compare(ctx)
 	return cmp.Or(err, failed)
+}
+
+// noSuchUnit hints at the units of a run, where one was named that it has not.
+func noSuchUnit(err error, run string) error {
+	if err != nil && strings.Contains(err.Error(), " has no unit ") {
+		return hinted(err, wire.CodeNotFound, "apollo11 show "+Quoted(clean(run)))
+	}
+	return err
 }
 
 // rerunning is the flags of rerun.

@@ -20,7 +20,7 @@ func (a *app) explainCommand() *cobra.Command {
 				if looksLikeRun(args[0]) {
 					err = hinted(err, wire.CodeNotFound, "apollo11 runs")
 				}
-				return err
+				return nowhere(err, args[0])
 			}
 			if a.json {
 				return a.object(x)

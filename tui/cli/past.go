@@ -29,7 +29,7 @@ func (a *app) parseInstant(text, command string) (instant, error) {
 	if text == present {
 		return instant{text: text}, nil
 	}
-	seq, at, err := parseWhen(text, a.Now())
+	seq, at, err := parseEnd(text, a.Now())
 	if err != nil {
 		return instant{}, usage("apollo11 "+command+" 10m", "%s: %w", command, err)
 	}
@@ -48,6 +48,22 @@ func (i instant) record(ctx context.Context, past StateReader) (int64, error) {
 	return seq, err
 }
 
+// endOfTime is after any record.
+var endOfTime = time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC)
+
+// written is record, but for one that was not written yet, which is refused.
+func (i instant) written(ctx context.Context, past StateReader) (int64, error) {
+	seq, err := i.record(ctx, past)
+	if err != nil || i.seq == 0 {
+		return seq, err
+	}
+	newest, err := past.Moment(ctx, endOfTime)
+	if err == nil && newest > 0 && seq > newest { // 0: nothing is kept
+		err = &ExitError{Code: Failed, Err: fmt.Errorf("the journal ends at record %d", newest), Hint: "apollo11 state --at " + fmt.Sprint(newest)}
+	}
+	return seq, err
+}
+
 // stateAt prints the global state as it was.
 func (a *app) stateAt(ctx context.Context, when string, q view.KeyQuery) error {
 	if len(q.Keys) == 0 {
@@ -58,7 +74,7 @@ func (a *app) stateAt(ctx context.Context, when string, q view.KeyQuery) error {
 		return err
 	}
 	return a.reading(ctx, "state", func(ctx context.Context, past Past) error {
-		seq, err := at.record(ctx, past)
+		seq, err := at.written(ctx, past)
 		if err != nil {
 			return fmt.Errorf("state --at: %s: %w", clean(when), err)
 		}
@@ -69,8 +85,8 @@ func (a *app) stateAt(ctx context.Context, when string, q view.KeyQuery) error {
 func (a *app) stateDiffCommand() *cobra.Command {
 	return &cobra.Command{
 		Use: "diff WHEN [WHEN]", Short: "what changed in the global state between two moments; without the second, until now", Args: words(1, 2),
-		Long: "What changed in the global state between two moments, each a record's number, a time (RFC 3339), so\n" +
-			"long ago (10m), or now. The exit code is 0 if nothing did, else 1.\n" +
+		Long: "What changed in the global state between two moments, each a record's number, a time as printed\n" +
+			"(08:15:30) or RFC 3339, so long ago (10m), or now. The exit code is 0 if nothing did, else 1.\n" +
 			"With --data DIR it reads a data folder or a backup; no controller is needed.",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 1 {
@@ -93,7 +109,7 @@ func (a *app) stateDiffCommand() *cobra.Command {
 func (a *app) stateDiff(ctx context.Context, past Past, moments [2]instant) error {
 	var states [2][]view.Key
 	for i, m := range moments {
-		seq, err := m.record(ctx, past)
+		seq, err := m.written(ctx, past)
 		if err == nil {
 			states[i], err = wholeState(ctx, past, seq)
 		}

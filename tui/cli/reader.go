@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"apollo11/engine/view"
+	"apollo11/wire"
 )
 
 // Past is where things are looked up that have happened: a controller, or files
@@ -116,4 +117,26 @@ func (a *app) readFiles(ctx context.Context, path, command string, read func(con
 func cutRun(id string) (unit string, ok bool) {
 	run, unit, ok := strings.Cut(id, ":")
 	return unit, ok && looksLikeRun(run)
+}
+
+// wholeOnly refuses the id of a run's task where a run is meant; instead is what
+// can be typed, of the run and the unit.
+func wholeOnly(command, id, instead string) error {
+	unit, ok := cutRun(id)
+	if !ok {
+		return nil
+	}
+	run, _, _ := strings.Cut(id, ":")
+	typed := strings.NewReplacer("RUN", Quoted(run), "UNIT", Quoted(unit)).Replace(instead)
+	return usage("apollo11 "+typed, "%s: %s: is a unit of %s", command, clean(id), clean(run))
+}
+
+// nowhere hints at where an id would be found that nobody knows: a unit among
+// those of its run.
+func nowhere(err error, id string) error {
+	if _, ok := cutRun(id); ok {
+		run, _, _ := strings.Cut(id, ":")
+		return hinted(err, wire.CodeNotFound, "apollo11 show "+Quoted(clean(run)))
+	}
+	return err
 }

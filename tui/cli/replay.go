@@ -55,7 +55,7 @@ func (a *app) replayCommand() *cobra.Command {
 			return a.online(r.online)(cmd, args)
 		},
 	}
-	cmd.Flags().StringVar(&r.from, "from", "", "begin at `WHEN`: RFC 3339, so long ago (10m), or a record's number")
+	cmd.Flags().StringVar(&r.from, "from", "", "begin at `WHEN`: a time as printed (08:15:30) or RFC 3339, so long ago (10m), or a record's number")
 	cmd.Flags().StringVar(&r.to, "to", "", "end at `WHEN`, likewise")
 	cmd.Flags().BoolVarP(&r.follow, "follow", "f", false, "go on as things happen")
 	a.completeRuns(cmd)
@@ -67,7 +67,7 @@ func (r *replay) prepare(args []string) (err error) {
 	if r.query.From, r.query.After, err = parseWhen(r.from, now); err != nil {
 		return usage("apollo11 replay --from 10m", "replay: --from: %w", err)
 	}
-	if r.last, r.query.Until, err = parseWhen(r.to, now); err != nil {
+	if r.last, r.query.Until, err = parseEnd(r.to, now); err != nil {
 		return usage("apollo11 replay --to 10m", "replay: --to: %w", err)
 	}
 	if r.follow && r.to != "" {
@@ -92,8 +92,47 @@ func parseWhen(text string, now time.Time) (seq int64, at time.Time, err error) 
 		}
 		return n, at, nil
 	}
-	at, err = parseTime(text, now, -1)
+	if text == "" {
+		return 0, at, nil
+	}
+	if at, ok := asPrinted(text, now); ok {
+		return 0, at, nil
+	}
+	if at, err = parseTime(text, now, -1); err != nil && !strings.HasSuffix(err.Error(), "is negative") {
+		err = fmt.Errorf("%s: want a record's number, a time such as 08:15:30 or 2026-01-31T08:00:00Z, or so long ago, such as 10m", clean(text))
+	}
 	return 0, at, err
+}
+
+// parseEnd is parseWhen for what ends with a moment: what was printed as of a
+// second happened before the next one.
+func parseEnd(text string, now time.Time) (seq int64, at time.Time, err error) {
+	seq, at, err = parseWhen(text, now)
+	if _, second := time.Parse(time.TimeOnly, text); second == nil && !strings.Contains(text, ".") {
+		at = at.Add(time.Second - time.Microsecond)
+	}
+	return seq, at, err
+}
+
+// asPrinted reads a moment in the forms in which tables and timelines print it:
+// a time of today, a time of another day of the last twelve months, a day.
+func asPrinted(text string, now time.Time) (at time.Time, ok bool) {
+	for _, layout := range []string{time.TimeOnly, "15:04", "Jan _2 15:04", time.DateOnly} {
+		at, err := time.ParseInLocation(layout, text, now.Location())
+		if err != nil {
+			continue
+		}
+		switch layout {
+		case time.TimeOnly, "15:04":
+			at = time.Date(now.Year(), now.Month(), now.Day(), at.Hour(), at.Minute(), at.Second(), at.Nanosecond(), now.Location())
+		case "Jan _2 15:04":
+			if at = at.AddDate(now.Year(), 0, 0); at.After(now) {
+				at = at.AddDate(-1, 0, 0)
+			}
+		}
+		return at, true
+	}
+	return at, false
 }
 
 func (r *replay) online(ctx context.Context, c *wire.Client, _ []string) error {

@@ -26,10 +26,13 @@ func (a *app) rollbackCommand() *cobra.Command {
 		Use: "rollback RUN [--to UNIT]", Short: "undo what a run did, the latest first; shown before it is done", Args: words(1, 1),
 		Long: "Undo what a run did: the undo steps of its units, the latest first. What would be undone, and what has\n" +
 			"no undo and stays, is shown first. The state keys are another matter, see state rollback.",
-		RunE: a.online(func(ctx context.Context, c *wire.Client, args []string) error {
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := wholeOnly("rollback", args[0], "rollback RUN --to UNIT"); err != nil {
+				return err
+			}
 			u.run = args[0]
-			return a.rollback(ctx, c, u)
-		}),
+			return a.online(func(ctx context.Context, c *wire.Client, _ []string) error { return a.rollback(ctx, c, u) })(cmd, args)
+		},
 	}
 	cmd.Flags().StringVar(&u.to, "to", "", "what ran before this `UNIT` stays (default nothing does)")
 	cmd.Flags().BoolVar(&u.yes, "yes", false, "do not ask")
@@ -41,7 +44,7 @@ func (a *app) rollbackCommand() *cobra.Command {
 func (a *app) rollback(ctx context.Context, c *wire.Client, u *undoing) error {
 	would, err := c.Rollback(ctx, wire.Rollback{Run: u.run, To: u.to, Check: true})
 	if err != nil {
-		return hinted(fmt.Errorf("rollback: %w", err), wire.CodeNotFound, "apollo11 runs")
+		return hinted(fmt.Errorf("rollback: %w", err), wire.CodeNotFound, hintOf(noSuchUnit(err, u.run), "apollo11 runs"))
 	}
 	a.sayUndone(would)
 	if len(would.Units) == 0 {

@@ -190,7 +190,12 @@ func flagError(cmd *cobra.Command, err error) error {
 	if !cmd.HasParent() {
 		return usage(hint, "%w", err) // the program's name is said already
 	}
-	return usage(hint, "%s: %w", cmd.Name(), err)
+	return usage(hint, "%s: %w", called(cmd), err)
+}
+
+// called is a command's name with those above it, as it is typed: state rollback.
+func called(cmd *cobra.Command) string {
+	return strings.TrimPrefix(cmd.CommandPath(), cmd.Root().Name()+" ")
 }
 
 // words checks how many arguments a command got; most -1: any number.
@@ -199,9 +204,11 @@ func words(least, most int) cobra.PositionalArgs {
 		hint := strings.TrimSuffix(cmd.CommandPath(), " "+cmd.Name()) + " " + cmd.Use
 		switch {
 		case len(args) < least:
-			return usage(hint, "%s: %s", cmd.Name(), needs(least, len(args)))
-		case most >= 0 && len(args) > most:
-			return usage(hint, "%s: %s: one word too many", cmd.Name(), clean(args[most]))
+			return usage(hint, "%s: %s", called(cmd), needs(least, len(args)))
+		case most == 0 && len(args) > 0:
+			return usage(hint, "%s: %s: takes flags only", called(cmd), clean(args[0]))
+		case most > 0 && len(args) > most:
+			return usage(hint, "%s: %s: one word too many: %s was the last", called(cmd), clean(args[most]), clean(args[most-1]))
 		}
 		return nil
 	}

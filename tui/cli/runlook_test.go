@@ -299,13 +299,16 @@ func TestStateMoments(t *testing.T) {
 	f := runWorld(t)
 	f.moment = 5
 	f.run("state --at 10m mode").want(t, "KEY   VALUE  VERSION  RECORD  BY        FAULT\nmode  slow         0       0  operator\n", "", Done)
+	f.run("state --at 6").want(t, "", "apollo11: state --at: 6: the journal ends at record 5\nhint: apollo11 state --at 5\n", Failed)
+	f.run("state diff 5 77").want(t, "", "apollo11: state diff: 77: the journal ends at record 5\nhint: apollo11 state --at 5\n", Failed)
+	f.asked = nil
 	f.run("state diff 5 10m").want(t, "", "no difference\n", Done)
 	f.run("state diff 5 10m --json").want(t, "", "", Done)
-	f.wantAsked(t, "moment 2026-11-29T10:50:00Z", "state at 5", "state at 5", "state at 5", "moment 2026-11-29T10:50:00Z", "state at 5", "state at 5",
-		"state at 5", "state at 5", "moment 2026-11-29T10:50:00Z", "state at 5", "state at 5")
+	one := []string{"moment 9999-01-01T00:00:00Z", "state at 5", "state at 5", "moment 2026-11-29T10:50:00Z", "state at 5", "state at 5"}
+	f.wantAsked(t, append(one, one...)...)
 	f.moment = 0
 	f.run("state --at 10m").want(t, "", "apollo11: state --at: 10m: nothing that is kept happened before\nhint: apollo11 replay --to 10m\n", Failed)
-	f.run("state --at soon").want(t, "", "apollo11: state --at: soon: want a time such as 2026-01-31T08:00:00Z, or a duration such as 10m\nhint: apollo11 state --at 10m\n", Usage)
+	f.run("state --at soon").want(t, "", "apollo11: state --at: soon: want a record's number, a time such as 08:15:30 or 2026-01-31T08:00:00Z, or so long ago, such as 10m\nhint: apollo11 state --at 10m\n", Usage)
 }
 
 func TestStateRollback(t *testing.T) {
@@ -369,5 +372,31 @@ func TestCompletion(t *testing.T) {
 	env.AddrEnv = "127.0.0.1:1"
 	if r := run(t, env, "__complete", "show", ""); !strings.HasPrefix(r.stdout, ":") {
 		t.Errorf("without a controller: %q", r.stdout)
+	}
+}
+
+// Moments are taken as tables and timelines print them.
+func TestWhen(t *testing.T) {
+	zone := time.FixedZone("", 3600)
+	now := time.Date(2026, 3, 1, 12, 30, 15, 0, zone)
+	for _, c := range []struct{ text, want string }{
+		{"08:15:30", "2026-03-01T08:15:30+01:00"}, {"08:15:30.250", "2026-03-01T08:15:30.25+01:00"}, {"8:15", "2026-03-01T08:15:00+01:00"},
+		{"Feb 28 10:00", "2026-02-28T10:00:00+01:00"}, {"Feb  3 10:00", "2026-02-03T10:00:00+01:00"}, {"Nov 28 10:00", "2025-11-28T10:00:00+01:00"},
+		{"2025-11-28", "2025-11-28T00:00:00+01:00"}, {"10m", "2026-03-01T12:20:15+01:00"}, {"2026-02-28T10:00:00Z", "2026-02-28T10:00:00Z"}, {"", "0001-01-01T00:00:00Z"},
+	} {
+		seq, at, err := parseWhen(c.text, now)
+		if got := at.Format(time.RFC3339Nano); err != nil || seq != 0 || got != c.want {
+			t.Errorf("%q: %d, %s, %v, want %s", c.text, seq, got, err, c.want)
+		}
+	}
+	for text, want := range map[string]string{"08:15:30": "08:15:30.999999", "08:15:30.25": "08:15:30.25", "08:15": "08:15:00", "10m": "12:20:15"} {
+		if _, at, err := parseEnd(text, now); err != nil || at.Format("15:04:05.999999") != want {
+			t.Errorf("%q ends at %s, %v, want %s", text, at, err, want)
+		}
+	}
+	for _, text := range []string{"25:00", "-10m", "soon", "0", "-1"} {
+		if _, at, err := parseWhen(text, now); err == nil {
+			t.Errorf("%q is %s", text, at)
+		}
 	}
 }

@@ -34,6 +34,9 @@ func (a *app) showCommand() *cobra.Command {
 		Long: "A run of a mission: how it stands, what waits for what, and what became of each of its units.\n" +
 			"With --data DIR it reads a data folder or a backup; no controller is needed.",
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := wholeOnly("show", args[0], "task RUN:UNIT"); err != nil {
+				return err
+			}
 			s.asked = cmd.Flags().Changed("graph")
 			if err := s.check(); err != nil {
 				return err

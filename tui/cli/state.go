@@ -35,7 +35,7 @@ func (a *app) stateCommand() *cobra.Command {
 		},
 	}
 	cmd.Flags().StringVar(&prefix, "prefix", "", "only keys that begin with `TEXT`")
-	cmd.Flags().StringVar(&at, "at", "", "as it was at `WHEN`: a record's number, RFC 3339, or so long ago (10m)")
+	cmd.Flags().StringVar(&at, "at", "", "as it was at `WHEN`: a record's number, a time as printed (08:15:30) or RFC 3339, or so long ago (10m)")
 	cmd.AddCommand(a.repairCommand(), a.stateDiffCommand(), a.restoreCommand())
 	return cmd
 }

@@ -113,7 +113,7 @@ func (a *app) common(s *submission, cmd *cobra.Command, spec *task.Spec) (err er
 	case cmd.Flags().Changed("retries") && (s.retries < 0 || s.retries > 1000):
 		return usage("", "submit: --retries %d: want 0 to 1000", s.retries)
 	case cmd.Flags().Changed("timeout") && s.timeout <= 0:
-		return usage("", "submit: --timeout %s: want more than nothing", s.timeout)
+		return usage("", "submit: --timeout %s: want a time such as 30s", s.timeout)
 	case cmd.Flags().Changed("id") && s.id == "", cmd.Flags().Changed("key") && s.key == "":
 		return usage("", "submit: --id and --key must not be empty: the work would have no name, and be done twice")
 	case s.count < 1 || s.count > maxCount:

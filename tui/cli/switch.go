@@ -2,7 +2,9 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -26,6 +28,15 @@ func hinted(err error, code wire.Code, hint string) error {
 		return &ExitError{Code: exit, Err: err, Hint: hint}
 	}
 	return err
+}
+
+// hintOf is the hint that an error has already, else another.
+func hintOf(err error, other string) string {
+	var exit *ExitError
+	if errors.As(err, &exit) && exit.Hint != "" {
+		return exit.Hint
+	}
+	return other
 }
 
 // pauseCommand is `pause` and its opposite.
@@ -76,8 +87,13 @@ func unheardOf(ctx context.Context, c *wire.Client, typ string) (string, error) 
 		}
 	}
 	warning := "no task and no executor has type " + typ
-	if near := task.Nearest(typ, names); near != "" {
+	const most = 8
+	near := task.Nearest(typ, names)
+	switch {
+	case near != "":
 		warning += ": did you mean " + near + "?"
+	case len(names) > 0 && len(names) <= most:
+		warning += "; known are " + strings.Join(names, ", ")
 	}
 	return warning, nil
 }

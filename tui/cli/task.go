@@ -19,7 +19,7 @@ func (a *app) taskCommand() *cobra.Command {
 		RunE: a.online(func(ctx context.Context, c *wire.Client, args []string) error {
 			d, err := c.Task(ctx, args[0])
 			if err != nil {
-				return fmt.Errorf("task: %s: %w", args[0], err)
+				return nowhere(fmt.Errorf("task: %s: %w", args[0], err), args[0])
 			}
 			if a.json {
 				if d.Attempts == nil {

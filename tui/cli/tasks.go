@@ -231,7 +231,11 @@ func pairs(values view.Object) string {
 
 // selection is what a command on many tasks acts on.
 func (f *filter) selection(command string, ids []string, all bool, states []task.State) (view.Selection, error) {
-	hint := "apollo11 " + command + " ID…, or --type TYPE, --error TEXT, or --all"
+	what := "ID…"
+	if command == "cancel" {
+		what = "RUN, or ID…"
+	}
+	hint := "apollo11 " + command + " " + what + ", or --type TYPE, --error TEXT, or --all"
 	switch {
 	case len(ids) > 0 && (all || f.set()):
 		return view.Selection{}, usage(hint, "%s: ids together with a filter: want one of them", command)

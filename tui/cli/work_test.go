@@ -365,6 +365,7 @@ func TestPauseOfAnUnknownType(t *testing.T) {
 	f := newFake(t)
 	f.queues = []view.Queue{{Type: "fetch"}}
 	f.run("pause fetsh").want(t, "", "warning: no task and no executor has type fetsh: did you mean fetch?\npaused fetsh\n", Done)
+	f.run("pause whatever").want(t, "", "warning: no task and no executor has type whatever; known are fetch\npaused whatever\n", Done)
 }
 
 // A file of several batches is checked whole: the bad lines of all of them are
