@@ -4,7 +4,7 @@ package engine
 // moment that the state waits for.
 func (m *machine) boot() {
 	m.since, m.tap.on = m.now.wall, m.set.Debug
-	m.triggering.patient = m.now.mono + int64(startWait)
+	m.triggering.patient, m.verdicts.from = m.now.mono+int64(startWait), m.now.mono+checkBoot
 	m.emit(&started{Epoch: m.nextEpoch(), Build: m.set.Build})
 	if m.configHash != m.set.ConfigHash || m.configVersion == 0 {
 		m.emit(&configured{Version: m.configVersion + 1, Hash: m.set.ConfigHash, Why: "config"})

@@ -30,6 +30,7 @@ const (
 	dueFeed                   // what those who subscribed to the state are told; of no executor
 	dueTap                    // the end of a tap; of no executor
 	dueTrigger                // the next moment of a time table; of no executor
+	dueCheck                  // missions held against the units; of no executor
 	dueKinds
 )
 

@@ -21,6 +21,7 @@ type machine struct {
 	groups map[string]*group
 	missionBook
 	triggering triggers
+	verdicts   verdicts
 	hearsay
 	jobs []*job // bulk commands being worked off
 	mood
@@ -102,6 +103,7 @@ func (m *machine) room() bool {
 
 func newMachine(s *state, set Settings, log *slog.Logger) *machine {
 	m := &machine{state: s, set: set, log: log, groups: map[string]*group{}, missionBook: newMissionBook()}
+	m.verdicts.said = map[string]string{}
 	m.hearsay = hearsay{map[string]string{}, prints{seed: maphash.MakeSeed()}}
 	m.rand = rand.New(rand.NewPCG(set.Seed, 11))
 	place := func(who due) *uint32 {
@@ -114,6 +116,8 @@ func newMachine(s *state, set Settings, log *slog.Logger) *machine {
 			return &m.tap.heap
 		case dueTrigger:
 			return &m.triggering.heap
+		case dueCheck:
+			return &m.verdicts.heap
 		}
 		return &m.execs[who.i].soft.heap[who.kind]
 	}
@@ -348,6 +352,8 @@ func (m *machine) expire() {
 			m.tapDue()
 		case dueTrigger:
 			m.tablesDue()
+		case dueCheck:
+			m.checkMissions()
 		}
 	}
 	m.more = true

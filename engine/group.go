@@ -149,6 +149,7 @@ func (g *group) in(share string) []*site {
 
 // ungroup takes an executor out of its group; an empty group goes.
 func (m *machine) ungroup(e *executor) {
+	m.checkSoon() // it may come back with other units, or not at all
 	g := e.soft.group
 	if g == nil {
 		return

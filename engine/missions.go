@@ -49,6 +49,7 @@ func (m *machine) setMissions(c SetMissions) error {
 	}
 	m.noteMissions()
 	m.setTriggers()
+	m.checkSoon()
 	return nil
 }
 
