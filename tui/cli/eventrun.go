@@ -84,7 +84,11 @@ func tellRunEnd(t *teller) style {
 }
 
 func tellReady(t *teller) style {
-	t.add("ready")
+	if t.take("undo") != "" {
+		t.add("ready to be undone")
+	} else {
+		t.add("ready")
+	}
 	t.some("%s", values(t.take("in")))
 	t.some("when %s", t.take("when"))
 	t.some("%s", t.take("note"))

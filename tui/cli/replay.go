@@ -24,9 +24,10 @@ type replay struct {
 	to     string
 	follow bool
 	query  view.EventQuery
-	last   int64  // seq to end with; 0: none
-	day    string // of the last line
-	wide   [2]int // columns of kind and task, as wide as any that was printed
+	last   int64           // seq to end with; 0: none
+	day    string          // of the last line
+	wide   [2]int          // columns of kind and task, as wide as any that was printed
+	undone map[string]bool // tasks that take their effect back
 	sum    replaySum
 	times  segments
 }
@@ -275,6 +276,9 @@ func (r *replay) line(e *view.Event) error {
 		fmt.Fprintln(r.out(), p.paint(dim, "# "+day))
 	}
 	text, tone := describe(e, r.app.Now().Location())
+	if r.undoes(e) {
+		text = "undo: " + text
+	}
 	mark := " "
 	if tone == red {
 		mark = p.paint(red, "!")
@@ -282,6 +286,21 @@ func (r *replay) line(e *view.Event) error {
 	_, err := fmt.Fprintf(r.out(), "%s %s %8d  %s  %s  %s  %s\n", mark, p.paint(dim, at.Format("15:04:05.000")), e.Seq,
 		padded(e.Kind, max(13, r.wide[0])), padded(owner(e), max(12, r.wide[1])), padded(e.Exec, 16), p.paint(tone, clean(text)))
 	return err
+}
+
+// undoes reports whether a record is of a task that takes its effect back, which
+// the record of its being ready says.
+func (r *replay) undoes(e *view.Event) bool {
+	if e.Kind != kindReady {
+		return e.Task != "" && r.undone[e.Task]
+	}
+	if valueOf(e, "undo") != "" {
+		if r.undone == nil {
+			r.undone = map[string]bool{}
+		}
+		r.undone[e.Task] = true
+	}
+	return false // it says so itself
 }
 
 // owner is what a record is about.
