@@ -179,11 +179,16 @@ func (m *machine) missionFault(k knownMission) string {
 		return c.fault
 	}
 	c = missionCheck{hash: k.hash, known: m.knownTypes()}
-	if !needsParams(k.Mission) {
+	var err error
+	if needsParams(k.Mission) {
+		contracts := m.contracts()
+		err = k.Mission.WithDeps(contracts).CheckUnits(contracts)
+	} else {
 		p := plan{m: m, mission: k.Mission, hash: k.hash, state: runRunning, check: true}
-		if _, err := p.start(); err != nil {
-			c.fault = strings.TrimPrefix(err.Error(), ErrInvalid.Error()+": ")
-		}
+		_, err = p.start()
+	}
+	if err != nil {
+		c.fault = strings.TrimPrefix(err.Error(), ErrInvalid.Error()+": ")
 	}
 	m.checks[name] = c
 	return c.fault

@@ -91,3 +91,22 @@ func TestManyMissionsAreChecked(t *testing.T) {
 		t.Errorf("%d turns for 15,000 units", h.m.turns-turns)
 	}
 }
+
+// A template that needs parameters is held against the units all the same.
+func TestTemplatesAreHeldAgainstTheUnits(t *testing.T) {
+	h := newHeard(t)
+	h.run([]string{"register e1 types=work"})
+	tell := func(uses string) {
+		text := "template = true\nparams.year = { type = 'int' }\n[[units]]\nname = 'u'\nuses = '" + uses + "'\nwith = { year = '${params.year}' }\n"
+		m, err := mission.Parse("year.toml", []byte(text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		set := SetMissions{Missions: []NamedMission{{Name: "year", File: "year.toml", Mission: m}}}
+		h.turn(func() { h.m.decide(Ask{Command: set, Link: h.link("op")}) })
+	}
+	tell("wrok")
+	h.says("advance 10s", "ERROR mission=year year.toml:5:8 wrok work?")
+	tell("work")
+	h.says("advance 10s", "INFO mission=year")
+}

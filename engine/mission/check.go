@@ -54,6 +54,21 @@ func (m *Mission) Check(c Contracts, given task.Values) (task.Values, error) {
 	return params, nil
 }
 
+// CheckUnits is Check without the parameters, for a mission that needs some: what
+// stands against it whatever they are.
+func (m *Mission) CheckUnits(c Contracts) error {
+	k := newChecker(m, c)
+	k.mission()
+	for i := range m.Units {
+		k.unit(i)
+	}
+	k.order()
+	if len(k.faults) > 0 {
+		return sorted(k.faults)
+	}
+	return nil
+}
+
 // checker is one Check while it goes on.
 type checker struct {
 	*reader
