@@ -464,3 +464,28 @@ func TestIdleFrames(t *testing.T) {
 		}
 	}
 }
+
+// What was said stands until the next key, or for a few seconds.
+func TestWhatWasSaidGoes(t *testing.T) {
+	r := newRig(t, world(), 80, 24).press("4", "r").sees("1 requeued").press("j").misses("1 requeued").press("r").sees("1 requeued")
+	r.poll()
+	r.sees("1 requeued").poll()
+	r.poll()
+	r.misses("1 requeued").press("!").sees("1 requeued")
+}
+
+// Over a screen stand the keys of what lies over it.
+func TestKeysOfOverlays(t *testing.T) {
+	r := newRig(t, world(), 80, 24).press("4").misses("esc closes")
+	r.press("?").sees("esc closes · j k scroll · q leave").misses("r requeue ·").press("esc").misses("esc closes")
+	r.press("i").sees("esc closes · j k scroll · i asks again · ").press("esc").misses("esc closes")
+	r.press("!").sees("esc closes · j k scroll").press("esc")
+	r.press("enter").sees("esc closes · ").sees("r requeue").press("esc").misses("esc closes")
+}
+
+// A window that is too small says what it wants.
+func TestTooSmall(t *testing.T) {
+	r := newRig(t, world(), 30, 8).sees("apollo11 wants 60x15: 30x8 is").sees("too small").sees("q leaves")
+	r.send(tea.WindowSizeMsg{Width: 20, Height: 4})
+	r.sees("60x15: 20x4 is").sees("q leaves")
+}

@@ -33,7 +33,8 @@ func (m *model) render() string {
 
 func (m *model) lines() []string {
 	if m.w < leastWidth || m.h < leastHeight {
-		return block([]string{fmt.Sprintf("apollo11: %dx%d is too small, want %dx%d", m.w, m.h, leastWidth, leastHeight), "q leaves"}, m.w, m.h)
+		text := fmt.Sprintf("apollo11 wants %dx%d: %dx%d is too small", leastWidth, leastHeight, m.w, m.h)
+		return block(append(wrap(text, m.w), "q leaves"), m.w, m.h)
 	}
 	body := m.body(m.h - aroundBody - m.stripHeight())
 	if h := m.stripHeight(); h > 0 {
@@ -200,7 +201,7 @@ func (m *model) bottom() string {
 	}
 	if n := len(m.s.notices); n > 0 {
 		last := &m.s.notices[n-1]
-		if m.s.clock().Sub(last.at) < noticeTime {
+		if !last.read && m.s.clock().Sub(last.at) < noticeTime {
 			tone := strong
 			if last.bad {
 				tone = bad
@@ -211,5 +212,29 @@ func (m *model) bottom() string {
 	if m.s.box != nil {
 		return strings.Repeat(" ", m.w) // the keys of the screen do not count now
 	}
-	return m.s.theme.paint(dim, fit(" "+hints(m.at, m.w-1), m.w))
+	lead := m.overlay.keys()
+	return m.s.theme.paint(dim, fit(" "+lead+m.overlay.hints(m.at, m.w-1-width(lead)), m.w))
+}
+
+// keys are those that an overlay has of its own.
+func (o overlay) keys() string {
+	const text = "esc closes · j k scroll · "
+	switch o {
+	case noOverlay, detailOverlay:
+		return ""
+	case explainOverlay:
+		return text + "i asks again · "
+	}
+	return text
+}
+
+// hints are the screen's keys that count while an overlay is before it.
+func (o overlay) hints(at screenID, w int) string {
+	switch o {
+	case helpOverlay, noticeOverlay:
+		return "q leave"
+	case detailOverlay:
+		return strings.Replace(hints(at, w), "enter open", "esc closes", 1)
+	}
+	return hints(at, w)
 }

@@ -10,6 +10,9 @@ import (
 
 // stroke gives one key to who is in front: a dialog, a prompt, the screen.
 func (m *model) stroke(k stroke) tea.Cmd {
+	if n := len(m.s.notices); n > 0 {
+		m.s.notices[n-1].read = true
+	}
 	if b := m.s.box; b != nil {
 		if m.s.clock().Sub(m.s.boxed) < lateKey {
 			m.s.say("%s came before the question could be read: press it again", clean(k.key))

@@ -38,17 +38,18 @@ type notice struct {
 	at   time.Time
 	text string
 	bad  bool
+	read bool // a key was pressed since
 }
 
 const (
-	noticeTime = 6 * time.Second // how long one stands at the bottom
+	noticeTime = 3 * time.Second // how long one stands at the bottom, if no key comes before
 	noticeKept = 100
 )
 
 func (s *shared) say(format string, args ...any) { s.note(false, fmt.Sprintf(format, args...)) }
 func (s *shared) complain(err error)             { s.note(true, clean(err.Error())) }
 func (s *shared) note(bad bool, text string) {
-	s.notices = append(s.notices, notice{s.clock(), text, bad})
+	s.notices = append(s.notices, notice{at: s.clock(), text: text, bad: bad})
 	s.notices = s.notices[max(0, len(s.notices)-noticeKept):]
 }
 
