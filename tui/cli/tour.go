@@ -148,6 +148,7 @@ func (g guide) deadLetter(d *view.RunDetail) error {
 	}
 	u := &dead[0]
 	fmt.Fprintf(g.out, "dead letter: %s %s: %s\n", clean(u.Task), clean(u.Type), clean(failText(u.ErrorClass, u.Error)))
+	fmt.Fprintln(g.out, "what to type then, with a controller that goes on (this one ends with the demo):")
 	for _, typed := range []string{"explain " + u.Task, "logs " + u.Task, "resume " + d.ID, forkTyped(d.ID)} {
 		fmt.Fprintf(g.out, "  apollo11 %s\n", clean(typed))
 	}
