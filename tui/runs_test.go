@@ -362,8 +362,13 @@ func TestTimelineIsNarrow(t *testing.T) {
 	const id = "r-0001:fetch_2012"
 	f.events = append(f.events, view.Event{Seq: 41, Time: ago(0), Kind: "task.start", Task: id, Run: "r-0001", Exec: "ares-1"})
 	f.over.Status.Seq = 41
+	r := newRig(t, f, 120, 24).press("6").misses("nondet")
+	f.events = append(f.events, view.Event{Seq: 42, Time: ago(0), Kind: "nondeterministic", Task: id, Run: "r-0001", Exec: "ares-1"})
+	f.over.Status.Seq = 42
+	r.poll()
+	r.sees(" nondeterministic " + id)
 	for w := leastWidth; w <= 210; w++ {
-		r := newRig(t, f, w, 24).press("6").sees(" " + id + " ").sees("words of task.st")
+		r := newRig(t, f, w, 24).press("6").sees(" " + id + " ").sees("words of nondet")
 		for line := range strings.Lines(sgr.ReplaceAllString(r.frame(), "")) {
 			if strings.Contains(line, " TIME ") && strings.Contains(line, "…") {
 				t.Errorf("at %d: %q", w, line)

@@ -23,6 +23,7 @@ type timelineScreen struct {
 	every  bool  // marks of quiet are shown too
 	marks  int   // how many of them are not
 	wide   int   // columns of the longest task's id ever seen here
+	kinds  int   // likewise of the kinds
 	first  bool  // the window begins with the oldest record
 	next   int64 // seq after the window; 0: nothing was read yet
 	asked  int64 // seq of the overview before the last answer, +1
@@ -182,6 +183,7 @@ func (x *timelineScreen) refilter() {
 	}
 	for i := range rows {
 		x.wide = max(x.wide, width(cmp.Or(rows[i].Task, rows[i].Run)))
+		x.kinds = max(x.kinds, width(rows[i].Kind))
 	}
 	x.list.set(rows)
 	if x.live {

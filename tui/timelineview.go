@@ -63,7 +63,8 @@ func (x *timelineScreen) view(s *shared, w, h int) []string {
 		x.list.height = max(1, h-2)
 		return block(append(lines, " reading…"), w, h)
 	}
-	return append(lines, x.list.view(s.theme, columnsFor(timelineColumns, "TASK", x.wide), w, h-1, eventCells(s))...)
+	columns := columnsFor(columnsFor(timelineColumns, "TASK", x.wide), "KIND", x.kinds)
+	return append(lines, x.list.view(s.theme, columns, w, h-1, eventCells(s))...)
 }
 
 func (x *timelineScreen) detail(s *shared, w int) []string {
