@@ -179,14 +179,17 @@ func beatAge(e *view.Executor) string {
 	return "heard " + age + " ago"
 }
 
-// inOrder are the begins of the reasons of executors that took their leave; all
-// others were lost.
-var inOrder = []string{"told to stop", "drained", "went offline in order"}
+// LeftInOrder reports whether an executor that went offline for a reason took its
+// leave; any other was lost.
+func LeftInOrder(reason string) bool {
+	begins := func(begin string) bool { return strings.HasPrefix(reason, begin) }
+	return slices.ContainsFunc([]string{"told to stop", "drained", "went offline in order"}, begins)
+}
 
 // beatBucket is what an executor's silence means.
 func beatBucket(e *view.Executor) string {
 	switch {
-	case e.State == "offline" && slices.ContainsFunc(inOrder, func(begin string) bool { return strings.HasPrefix(e.Reason, begin) }):
+	case e.State == "offline" && LeftInOrder(e.Reason):
 		return "gone"
 	case e.State == "offline":
 		return "lost"

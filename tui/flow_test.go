@@ -478,7 +478,7 @@ func TestWhatWasSaidGoes(t *testing.T) {
 func TestKeysOfOverlays(t *testing.T) {
 	r := newRig(t, world(), 80, 24).press("4").misses("esc closes")
 	r.press("?").sees("esc closes · j k scroll · q leave").misses("r requeue ·").press("esc").misses("esc closes")
-	r.press("i").sees("esc closes · j k scroll · i asks again · ").press("esc").misses("esc closes")
+	r.press("i").sees("esc closes · j k scroll · i asks again · ? help · q leave").press("esc").misses("esc closes")
 	r.press("!").sees("esc closes · j k scroll").press("esc")
 	r.press("enter").sees("esc closes · ").sees("r requeue").press("esc").misses("esc closes")
 }

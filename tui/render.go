@@ -233,6 +233,8 @@ func (o overlay) hints(at screenID, w int) string {
 	switch o {
 	case helpOverlay, noticeOverlay:
 		return "q leave"
+	case explainOverlay:
+		return "? help · q leave"
 	case detailOverlay:
 		return strings.Replace(hints(at, w), "enter open", "esc closes", 1)
 	}

@@ -11,6 +11,7 @@ import (
 
 	"apollo11/engine/task"
 	"apollo11/engine/view"
+	"apollo11/tui"
 )
 
 // The kinds of records that more than the words depend on.
@@ -69,7 +70,7 @@ var tellers = map[string]func(*teller) style{
 	"exec.register": tellRegister,
 	"exec.types":    func(t *teller) style { t.add("offers %s", cmp.Or(names(t.take("types")), "nothing")); return plain },
 	"exec.late":     func(t *teller) style { t.add("missed a beat"); return yellow },
-	"exec.offline":  func(t *teller) style { t.add("offline"); t.reason(); return red },
+	"exec.offline":  tellOffline,
 	"exec.drain":    func(t *teller) style { t.add("draining"); t.some("by %s", t.take("by")); return yellow },
 	"exec.forget":   func(t *teller) style { t.add("offline for long, forgotten"); return dim },
 	"unit":          func(t *teller) style { t.add("contract of %s", t.take("type")); return dim },
@@ -175,6 +176,16 @@ func tellRegister(t *teller) style {
 	t.some("protocol %s", t.take("proto"))
 	t.some("on %s", t.take("host"))
 	return plain
+}
+
+// tellOffline is a failure only if the executor was lost.
+func tellOffline(t *teller) style {
+	t.add("offline")
+	t.reason()
+	if tui.LeftInOrder(valueOf(t.event, "reason")) {
+		return yellow
+	}
+	return red
 }
 
 func tellPause(t *teller) style {

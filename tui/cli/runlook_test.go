@@ -88,6 +88,8 @@ func TestRunWords(t *testing.T) {
 		{"run.end", []string{"state", "failed", "why", "clean dead"}, "run ended failed, clean dead", red},
 		{"run.cancel", []string{"by", "ada", "why", "late"}, "run cancelled, by ada, late", yellow},
 		{"task.ready", []string{"in", "n=7", "filled", "n", "when", "params.n > 3", "note", "input n is another"}, "ready, n=7, when params.n > 3, input n is another", plain},
+		{"exec.offline", []string{"reason", "told to stop"}, "offline, told to stop", yellow},
+		{"exec.offline", []string{"reason", "nothing heard for 1m0s"}, "offline, nothing heard for 1m0s", red},
 		{"task.ready", []string{"in", "n=1", "undo", "1"}, "ready to be undone, n=1", plain},
 		{"task.skip", []string{"reason", "reused from r-0001:fetch", "reused", "r-0001:fetch", "in", "n=1", "out", "rows=7", "unit", "sha256:1"}, "reused from r-0001:fetch, rows=7", dim},
 		{"task.progress", []string{"v", "1.2", "set", "total=3", "del", "old", "sv", "8"}, "feeds the state, set total=3, deleted old, state 8, version 1.2", plain},
