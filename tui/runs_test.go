@@ -382,3 +382,19 @@ func TestTimelineIsNarrow(t *testing.T) {
 		}
 	}
 }
+
+// How long somebody is gone is no beat; that he is heard again is one.
+func TestGoneBeatsNot(t *testing.T) {
+	var p pulse
+	at := func(state string, ms int64) string {
+		now := &view.Overview{Executors: []view.Executor{{ID: "a", State: state, HeartbeatMS: ms}}}
+		p.take(&view.Overview{Executors: []view.Executor{{ID: "a", State: "idle", HeartbeatMS: 5000}}}, now, noon)
+		return p.mark("a", noon)
+	}
+	if got := at("offline", 10); got != "♡" {
+		t.Errorf("gone: %s", got)
+	}
+	if got := at("idle", 10); got != "♥" {
+		t.Errorf("heard: %s", got)
+	}
+}

@@ -154,7 +154,7 @@ func (p *pulse) take(before, now *view.Overview, at time.Time) {
 	for i := range now.Executors {
 		e := &now.Executors[i]
 		beats[e.ID] = p.beats[e.ID]
-		if was, known := old[e.ID]; e.HeartbeatMS >= 0 && (!known || was < 0 || e.HeartbeatMS < was) {
+		if was, known := old[e.ID]; e.HeartbeatMS >= 0 && e.State != "offline" && (!known || was < 0 || e.HeartbeatMS < was) {
 			beats[e.ID] = at
 		}
 	}
