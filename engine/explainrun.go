@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 	"time"
@@ -101,8 +102,8 @@ func waitWaits(n int) string {
 // ended is what it came to, and what a person can do.
 func (x *runExplainer) ended() {
 	text := x.State
-	if x.r.why != "" {
-		text += ": " + said(x.r.why)
+	if why := strings.TrimPrefix(strings.TrimPrefix(x.r.why, x.State), ": "); why != "" {
+		text += ": " + said(why)
 	}
 	x.say("%s, %s", text, longAgo(time.Duration(x.m.now.wall-x.r.times.finished)))
 	n := 0
@@ -113,7 +114,7 @@ func (x *runExplainer) ended() {
 		}
 		if n++; n <= 5 {
 			class, words := x.m.lastError(i)
-			x.say("unit %s is %s: %s", x.r.unit(t).Name, t.state, said(strings.TrimSuffix(class.String()+": "+words, ": ")))
+			x.say("unit %s is %s: %s", x.r.unit(t).Name, t.state, said(classText(class, words)))
 			x.hint("explain %s", x.m.id(i))
 		}
 	}
@@ -172,4 +173,12 @@ func (x *explainer) run() {
 	if x.t.state != task.Blocked {
 		x.hint("show %s", r.id)
 	}
+}
+
+// classText is a class with what was said, which may begin with it.
+func classText(class task.Class, words string) string {
+	if strings.HasPrefix(words, class.String()) || words == "" {
+		return cmp.Or(words, class.String())
+	}
+	return class.String() + ": " + words
 }

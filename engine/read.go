@@ -89,8 +89,11 @@ func (m *machine) viewExec(e *executor) view.Executor {
 		t := m.at(i)
 		row.Task, row.Version, row.StateVersion = m.id(i), int64(t.version), int64(t.seen)
 	}
-	if e.soft.link != nil {
+	switch {
+	case e.soft.link != nil:
 		row.HeartbeatMS = max(0, m.now.mono-max(e.soft.linked, m.mono(e.soft.link.Heard()))) / int64(time.Millisecond)
+	case e.offline:
+		row.HeartbeatMS = max(0, m.now.wall-e.since) / int64(time.Millisecond)
 	}
 	if row.Reason == "" && e.soft.losses >= flapping {
 		row.Reason = "keeps coming and going: raise heartbeat.timeout"

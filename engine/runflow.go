@@ -147,7 +147,7 @@ func (m *machine) spread(r *run, i uint32) {
 		return // what caused this has spread already, or nothing waits for it
 	}
 	if class, text := m.lastError(i); class != task.NoClass {
-		stop.Why += ": " + cutText(strings.TrimSuffix(class.String()+": "+text, ": "), 300)
+		stop.Why += ": " + cutText(classText(class, text), 300)
 	}
 	m.emit(stop)
 	for _, u := range r.flow.units {

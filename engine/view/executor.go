@@ -9,7 +9,7 @@ type Executor struct {
 	Task         string `json:"task"`             // the oldest it holds
 	Version      int64  `json:"version"`          // of that task's dispatch
 	StateVersion int64  `json:"state_version"`    // that the task saw
-	HeartbeatMS  int64  `json:"heartbeat_age_ms"` // -1: never heard since the controller started
+	HeartbeatMS  int64  `json:"heartbeat_age_ms"` // of one that is offline: since it went; -1: never heard since the controller started
 	Late         bool   `json:"late"`             // a beat was missed
 	Done         int64  `json:"done"`
 	Failed       int64  `json:"failed"`
