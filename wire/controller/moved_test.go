@@ -25,6 +25,7 @@ func TestFolderGoesUnderAnIdleController(t *testing.T) {
 			t.Parallel()
 			w := newWorld(t, brisk)
 			c := w.controller()
+			eventually(t, "its first words", func() bool { return strings.Contains(w.read("data/apollo11.log"), "controller ready") })
 			spoil(w)
 			c.endsMoved()
 			if name == "deleted" && w.there("data") {
