@@ -156,6 +156,9 @@ func (a *attempt) mounts() []mount {
 	for _, file := range a.handed {
 		list = append(list, mount{file, true})
 	}
+	for _, dir := range a.undone {
+		list = append(list, mount{dir, false})
+	}
 	return list
 }
 

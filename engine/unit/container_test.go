@@ -37,7 +37,7 @@ var importImage = sync.OnceValue(func() error {
 	w := tar.NewWriter(&image)
 	w.WriteHeader(&tar.Header{Name: "bin/busybox", Mode: 0o755, Size: int64(len(program))})
 	w.Write(program)
-	for _, name := range []string{"sh", "cat", "echo", "env", "id", "ls", "mkdir", "mkfifo", "sleep", "test", "wc", "wget", "grep", "printf"} {
+	for _, name := range []string{"sh", "cat", "echo", "env", "id", "ls", "mkdir", "mkfifo", "sleep", "test", "wc", "wget", "grep", "printf", "rm"} {
 		w.WriteHeader(&tar.Header{Name: "bin/" + name, Linkname: "busybox", Typeflag: tar.TypeSymlink})
 	}
 	for _, name := range []string{"tmp", "etc", "proc", "sys", "dev"} {
@@ -114,6 +114,29 @@ true`, "prepare = 'echo prepared'", "cleanup = ['echo', '${APOLLO_TASK}']", `sec
 	plain, err := r.job.Manifest.Hash()
 	if err != nil || len(o.UnitHash) != 64 || o.UnitHash == plain {
 		t.Errorf("the hash %s does not know the image: %v", o.UnitHash, err)
+	}
+}
+
+// An undo in a container may delete what its unit handed on, and nothing else of
+// the share.
+func TestContainerUndo(t *testing.T) {
+	r := newBox(t, "true", `undo = 'rm "$OUT_DATA" && ! rm "$APOLLO_UNIT_DIR/../share/r-0002/d" 2>/dev/null'`, "[out.data]\ntype = 'path'").shared()
+	for _, name := range []string{"r-0001/make-1.1/d", "r-0002/d"} {
+		file := filepath.Join(r.job.Share.Dir, filepath.FromSlash(name))
+		if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		write(t, file, "hello\n")
+	}
+	f := task.File{Share: "s1", Name: "r-0001/make-1.1/d", Size: 6, Sum: "5891b5b522d5df086d0ff0b110fbd9d21bb4fc7163af34d08286a2e846f6be03"}
+	r.job.Assignment.Undo, r.job.Assignment.Outputs = true, task.Values{{Name: "data", Value: f.String()}}
+	if o := r.run(); o.Status != task.Success {
+		t.Fatalf("%+v, log %q", o, r.logged.String())
+	}
+	for name, there := range map[string]bool{"r-0001/make-1.1/d": false, "r-0002/d": true} {
+		if _, err := os.Stat(filepath.Join(r.job.Share.Dir, filepath.FromSlash(name))); (err == nil) != there {
+			t.Errorf("%s: %v", name, err)
+		}
 	}
 }
 

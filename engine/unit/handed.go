@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"apollo11/engine/task"
@@ -40,9 +41,35 @@ func (a *attempt) takeFiles(ctx context.Context) error {
 	var err error
 	a.Assignment.Inputs, err = a.local(ctx, a.Manifest.Unit.In, a.Assignment.Inputs)
 	if err == nil && a.Assignment.Undo {
+		a.undone = a.foldersOf(a.Assignment.Outputs)
 		a.Assignment.Outputs, err = a.local(ctx, a.Manifest.Unit.Out, a.Assignment.Outputs)
 	}
 	return err
+}
+
+// foldersOf is where the files lie that an attempt handed on, as far as they are
+// there: an undo in a container may delete them.
+func (a *attempt) foldersOf(outputs task.Values) (folders []string) {
+	if a.Share == nil {
+		return nil
+	}
+	root, err := os.OpenRoot(a.Share.Dir)
+	if err != nil {
+		return nil
+	}
+	defer root.Close()
+	for _, v := range outputs {
+		f, handed, err := task.ParseFile(v.Value)
+		if !handed || err != nil || f.Share != a.Share.ID || !isPath(a.Manifest.Unit.Out, v.Name) {
+			continue
+		}
+		dir := filepath.Dir(filepath.FromSlash(f.Name))
+		if info, err := root.Lstat(dir); err == nil && info.IsDir() && dir != "." {
+			folders = append(folders, filepath.Join(a.Share.Dir, dir))
+		}
+	}
+	slices.Sort(folders)
+	return slices.Compact(folders)
 }
 
 func (a *attempt) local(ctx context.Context, rules []task.Rule, values task.Values) (task.Values, error) {

@@ -36,6 +36,7 @@ type attempt struct {
 	desk      desk
 	place     place    // within the share; none unless the unit hands files on
 	runDir    string   // of place
+	undone    []string // of an undo: the folders of the files that its task handed on
 	handed    []string // files of the share that it reads
 	box       box      // of engine container
 	secrets   secrets
