@@ -87,7 +87,7 @@ const steady = time.Minute
 // restart says when a resident unit that failed is started again; ok is false if
 // it is none, or was asked not to be.
 func (m *machine) restartResident(i uint32, r *failed) (ok bool) {
-	if !m.resident(i) || m.specAt(i).retries != task.Unset || !(r.Class.UsesRetry() || r.Class == task.ExecutorLost) {
+	if !m.resident(i) || !m.idempotent(i) || m.specAt(i).retries != task.Unset || !(r.Class.UsesRetry() || r.Class == task.ExecutorLost) {
 		return false
 	}
 	t := m.at(i)

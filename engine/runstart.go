@@ -147,7 +147,9 @@ func (p *plan) start() (*view.Run, error) {
 	if p.check {
 		return &view.Run{Mission: p.mission.Name, Spec: spec.hash, Units: int64(len(p.mission.Units)), Params: view.Object(params)}, nil
 	}
-	return m.viewRun(p.emit(spec, params)), nil
+	v := m.viewRun(p.emit(spec, params))
+	v.Warning = m.warnTypes(spec.mission)
+	return v, nil
 }
 
 // checked is the mission as it will be run: a fork gives inputs of its own.
@@ -190,6 +192,24 @@ func (p *plan) told(err error) error {
 	return append(faults, mission.Fault{File: "run " + p.origin.Parent, Problem: fmt.Sprintf(
 		"keeps its mission as it was started: what its file says now is started by apollo11 run %s; a fork can give inputs: apollo11 fork %s --from UNIT --with NAME=VALUE",
 		p.mission.Name, p.origin.Parent)})
+}
+
+// warnTypes says which types of a mission nobody offers now.
+func (m *machine) warnTypes(of *mission.Mission) string {
+	var warnings []string
+	seen := map[string]bool{}
+	for n := range of.Units {
+		if name := of.Units[n].Uses; !seen[name] {
+			seen[name] = true
+			if at, ok := m.typeAt[name]; !ok || m.types[at].soft.offering == 0 {
+				warnings = append(warnings, name)
+			}
+		}
+	}
+	if len(warnings) == 0 {
+		return ""
+	}
+	return "no executor offers " + cutText(strings.Join(warnings, ", "), 300) + " now: such units wait for one"
 }
 
 const maxSample = 1_000_000_000

@@ -70,6 +70,9 @@ func describeRuns(a Answer) (lines []string) {
 	switch a := a.(type) {
 	case *view.Run:
 		add("%s", runText(a))
+		if a.Warning != "" {
+			add("  (%s)", a.Warning)
+		}
 	case *view.RunPage:
 		for i := range a.Runs {
 			add("%s", runText(&a.Runs[i]))

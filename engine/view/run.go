@@ -26,6 +26,7 @@ type Run struct {
 	Finished Time   `json:"finished"`
 	MS       int64  `json:"ms"` // from start to end, or to now
 	Params   Object `json:"params"`
+	Warning  string `json:"warning,omitempty"` // to who started it, such as: no executor offers a type
 }
 
 // RunStates lists the states of a run, in the order of its life.
@@ -55,6 +56,7 @@ func (r *Run) Fields(v Visitor) {
 	v.Time("finished", &r.Finished)
 	v.Int("ms", &r.MS)
 	v.Values("params", (*task.Values)(&r.Params))
+	v.Text("warning", &r.Warning)
 }
 
 // RunUnit is one unit of a run: its place in the graph, and what became of its task.

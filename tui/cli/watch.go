@@ -40,6 +40,9 @@ func (a *app) watcher(ctx context.Context, c *wire.Client, command string, wait 
 // started prints the run; the timeline goes to stderr, so that the id alone is
 // what a script gets.
 func (w *watcher) started(ctx context.Context, run *view.Run) error {
+	if run.Warning != "" {
+		w.app.warn("%s: %s", run.ID, clean(run.Warning))
+	}
 	a := w.app
 	if !w.wait {
 		if err := a.printRunID(run); err != nil || a.json {
