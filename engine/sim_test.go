@@ -481,7 +481,7 @@ func (w *world) imageStep() {
 		}
 	}
 	g := w.taking
-	if !w.m.step(g, w.rand.IntN(20)) {
+	if !w.m.step(g, w.rand.IntN(200)) {
 		return
 	}
 	w.taking, w.m.image = nil, nil
