@@ -35,9 +35,10 @@ func (s lineSum) String() string { return fmt.Sprintf("%016x%016x", s.high, s.lo
 // one position, and nobody waits for it.
 type imaging struct {
 	seq   uint64
-	nums  uint64              // tasks submitted up to seq
-	names []*tomb             // to encode before the slots; a tomb never changes
-	late  []ledgerLine        // likewise
+	nums  uint64       // tasks submitted up to seq
+	names []*tomb      // to encode before the slots; a tomb never changes
+	late  []ledgerLine // likewise
+	runs  runImaging
 	next  uint32              // slot to encode next
 	early map[uint32]struct{} // slots encoded before their turn
 	lines fields
@@ -54,6 +55,7 @@ func (s *state) beginImage() *imaging {
 func (s *state) newImaging() *imaging {
 	g := &imaging{
 		seq: s.seq, nums: s.nums, next: 1, early: map[uint32]struct{}{}, names: s.names.line, late: s.ledger.copied(),
+		runs: s.newRunImaging(),
 	}
 	s.smallLines(g)
 	return g
@@ -78,11 +80,15 @@ func (s *state) step(g *imaging, n int) (done bool) {
 		g.line("late", g.late[0].walk)
 		g.late = g.late[1:]
 	}
+	for ; n > 0 && len(g.runs.left) > 0; n-- {
+		s.encodeRun(g, g.runs.left[0])
+		g.runs.left = g.runs.left[1:]
+	}
 	for ; n > 0 && g.next < s.slots.made; n-- {
 		s.encode(g, g.next)
 		g.next++
 	}
-	return len(g.names) == 0 && len(g.late) == 0 && g.next >= s.slots.made
+	return len(g.names) == 0 && len(g.late) == 0 && len(g.runs.left) == 0 && g.next >= s.slots.made
 }
 
 // encode adds a slot's lines if the image has a task there that has none yet.
@@ -94,6 +100,7 @@ func (s *state) encode(g *imaging, i uint32) {
 	if _, done := g.early[i]; done {
 		return
 	}
+	s.encodeRun(g, s.runs[t.run]) // a task's line follows that of its run
 	line := s.taskLine(i)
 	g.line("task", line.walk)
 	g.part(partContext, line.id, s.texts.get(t.context))
@@ -154,7 +161,6 @@ func (s *state) smallLines(g *imaging) {
 			g.line("exec", (&execLine{e}).walk)
 		}
 	}
-	s.runLines(g)
 	s.triggerLines(g)
 }
 

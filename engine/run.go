@@ -242,6 +242,7 @@ func (s *state) mustFindRun(id string) *run {
 	if r == nil {
 		panic(brokenRule(fmt.Sprintf("no run %q", id)))
 	}
+	s.touchRun(r)
 	return r
 }
 
@@ -260,9 +261,6 @@ func (s *state) placeRun(r *run) (x uint32) {
 		s.runKeys[nameKey{r.spec.mission.Name, r.origin.Key}] = r.id
 	}
 	r.spec.refs++
-	if parent := s.findRun(r.origin.Parent); parent != nil {
-		parent.refs++
-	}
 	return x
 }
 

@@ -23,20 +23,41 @@ func specLines(hash, text string) (parts []specStored) {
 	return parts
 }
 
-// runLines adds the runs and what they execute.
-func (s *state) runLines(g *imaging) {
-	hashes := make([]string, 0, len(s.specs))
-	for hash := range s.specs {
-		hashes = append(hashes, hash)
+// runImaging is how far the runs of an image have come. Like a slot, a run that is
+// about to change is encoded first, and runs started since are left out.
+type runImaging struct {
+	nums  uint64              // runs started up to the image's position
+	left  []*run              // to encode; nil where there is none
+	done  map[*run]struct{}   // encoded
+	specs map[string]struct{} // likewise, by hash
+}
+
+func (s *state) newRunImaging() runImaging {
+	return runImaging{nums: s.runNums, left: slices.Clone(s.runs[1:]), done: map[*run]struct{}{}, specs: map[string]struct{}{}}
+}
+
+// encodeRun adds a run's line, behind what it executes, if the image has none yet.
+func (s *state) encodeRun(g *imaging, r *run) {
+	if r == nil || r.num > g.runs.nums {
+		return
 	}
-	slices.Sort(hashes)
-	for _, hash := range hashes {
-		for _, part := range specLines(hash, s.specs[hash].text) {
+	if _, done := g.runs.done[r]; done {
+		return
+	}
+	g.runs.done[r] = struct{}{}
+	if _, done := g.runs.specs[r.spec.hash]; !done {
+		g.runs.specs[r.spec.hash] = struct{}{}
+		for _, part := range specLines(r.spec.hash, r.spec.text) {
 			g.line("spec", part.walk)
 		}
 	}
-	for _, r := range s.inOrder() {
-		g.line("run", (&runLine{run: r}).walk)
+	g.line("run", (&runLine{run: r}).walk)
+}
+
+// touchRun is called before a run changes.
+func (s *state) touchRun(r *run) {
+	if s.image != nil {
+		s.encodeRun(s.image, r)
 	}
 }
 
@@ -135,6 +156,9 @@ func (s *state) linkRuns() error {
 	for at, r := range s.runs {
 		if r == nil {
 			continue
+		}
+		if parent := s.findRun(r.origin.Parent); parent != nil {
+			parent.refs++
 		}
 		if slices.Contains(r.flow.units, 0) {
 			return fmt.Errorf("image: run %s lacks a task", r.id)

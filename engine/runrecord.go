@@ -95,7 +95,12 @@ func (r *runStarted) apply(s *state) uint32 {
 	}
 	x.flow.order = order
 	at := s.placeRun(x)
-	if parent := s.findRun(r.Origin.Parent); parent != nil && r.Origin.Mode == modeResume {
+	parent := s.findRun(r.Origin.Parent)
+	if parent != nil {
+		parent.refs++
+	}
+	if parent != nil && r.Origin.Mode == modeResume {
+		s.touchRun(parent)
 		parent.child = r.Run
 		s.settleAll(parent, r.Run+" goes on from it", "")
 		if parent.state == runNeedsPerson {
@@ -238,6 +243,7 @@ func (s *state) mustRun(i uint32) *run {
 	if r == nil {
 		panic(brokenRule(fmt.Sprintf("task %s belongs to no run", s.id(i))))
 	}
+	s.touchRun(r)
 	return r
 }
 
@@ -415,6 +421,7 @@ func (s *state) noteUndone(r *run) {
 		}
 	}
 	if len(undone) > 0 {
+		s.touchRun(parent)
 		parent.note(r.id + " undid " + strings.Join(undone, ", "))
 	}
 }

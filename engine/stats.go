@@ -184,6 +184,7 @@ func (r *varied) apply(s *state) uint32 {
 	i := s.mustFind(r.Task)
 	s.own(i).varies = true
 	if x := s.runOfTask(i); x != nil {
+		s.touchRun(x)
 		x.note(x.unit(s.at(i)).Name + ": nondeterministic: other outputs than " + r.Other + " had of the same unit, inputs and context")
 	}
 	return i
