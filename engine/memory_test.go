@@ -12,7 +12,7 @@ import (
 // A task's life costs few allocations, those of this test's commands included.
 func TestTaskAllocatesLittle(t *testing.T) {
 	if testing.Short() {
-		t.Skip("counts allocations")
+		t.Skip("-short is for the race detector, which allocates by itself")
 	}
 	e := newBench(1)
 	e.set.RetainTasks = 1000

@@ -253,7 +253,7 @@ func (f *facts) differing(title string, values []view.ValueDiff) {
 
 // side is what is told of a unit in one of the runs.
 func (f *facts) side(s *shared, u *view.RunUnit) {
-	f.styled("state", u.State, stateStyle(u.State))
+	f.styled("state", unitState(u), stateStyle(u.State))
 	f.add("reason", u.Reason)
 	f.styled("error", failText(u.ErrorClass, u.Error), bad)
 	f.add("try", number(u.Attempt))

@@ -22,6 +22,7 @@ func TestRunsAndUnits(t *testing.T) {
 	r.press("enter").sees("> clean-2013") // closed again
 	r.press("j", "enter").sees("waits for   clean-2012, clean-2013").sees("reason      upstream clean-2013")
 	r.press("esc", "esc").sees("runs: 2").sees("> r-0001")
+	newRig(t, world(), 120, 36).press("5", "enter", "g").sees("> fetch-2012").sees("state       reused").misses("skipped")
 }
 
 func TestRunsFilter(t *testing.T) {

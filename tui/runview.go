@@ -348,10 +348,14 @@ func (x *runsScreen) unitDetail(s *shared, u *view.RunUnit, w int) []string {
 	f := facts{theme: s.theme, w: w}
 	known := x.task != nil && x.task.ID == u.Task
 	if known {
-		f.lines = taskDetail(s, x.task, w)
+		shown := *x.task
+		if u.ReusedFrom() != "" {
+			shown.State = unitState(u)
+		}
+		f.lines = taskDetail(s, &shown, w)
 	} else {
 		f.title(u.Unit + "  of " + x.opened)
-		f.styled("state", u.State, stateStyle(u.State))
+		f.styled("state", unitState(u), stateStyle(u.State))
 		f.styled("error", failText(u.ErrorClass, u.Error), bad)
 		f.add("type", u.Type)
 		f.add("task", u.Task)

@@ -81,7 +81,7 @@ func TestStrangersLive(t *testing.T) {
 
 func TestForkBomb(t *testing.T) {
 	if testing.Short() {
-		t.Skip("starts 1,000 processes")
+		t.Skip("-short: 1,000 processes take the race detector minutes")
 	}
 	// Bounded, should the guard fail: 1,400 processes that each leave the group.
 	r := newRig(t, shell(`i=0; while [ $i -lt 1400 ]; do setsid sleep 40 & i=$((i+1)); done; wait`))

@@ -1,3 +1,5 @@
+//go:build record
+
 package cli
 
 import (
@@ -12,16 +14,16 @@ import (
 )
 
 // TestRecord writes what the README's picture of the console is drawn from: the
-// demo at work, read as the console reads it. It runs when it is asked for:
+// demo at work, read as the console reads it. It is no test, and is built only when it is asked for:
 //
 //	apollo11 demo                                         # in another terminal, and soon after
 //	apollo11 submit file_report year=2015 --addr 127.0.0.1:PORT
-//	APOLLO_RECORD=127.0.0.1:PORT go test ./tui/cli -run Record
+//	APOLLO_RECORD=127.0.0.1:PORT go test -tags record ./tui/cli -run Record
 //	go test ./tui -run Picture -update
 func TestRecord(t *testing.T) {
 	addr := os.Getenv("APOLLO_RECORD")
 	if addr == "" {
-		t.Skip("APOLLO_RECORD names no demo")
+		t.Fatal("APOLLO_RECORD names no demo: want its HOST:PORT")
 	}
 	type event struct {
 		view.Event

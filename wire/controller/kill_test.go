@@ -29,17 +29,7 @@ tasks = 10000000
 // and then: nothing acknowledged is lost, nothing is applied twice.
 func TestKills(t *testing.T) {
 	t.Parallel()
-	n := *kills
-	if testing.Short() {
-		n = min(n, 10)
-	}
-	from := *seed
-	if from == 0 {
-		from = uint64(time.Now().UnixNano())
-	}
-	t.Logf("-kills %d -seed %d", n, from)
-	k := &killing{world: newWorld(t, killConfig), random: rand.New(rand.NewPCG(from, 0)), load: load{acked: map[string]bool{}, asked: map[string]bool{}}}
-	k.write("units/real.toml", "name = \"real\"\nengine = \"shell\"\nexecute = 'echo n=1 >>\"$APOLLO_OUTPUT\"'\nretries = 1000\n")
+	k, n, from := newKilling(t, *kills, "")
 	ctx, cancel := context.WithCancel(t.Context())
 	defer k.group.Wait()
 	defer cancel()
@@ -71,6 +61,30 @@ type killing struct {
 	slowest time.Duration
 }
 
+// newKilling is a world in which n moments bring a kill; more is what the unit
+// real says besides. The seed it draws stands in the log.
+func newKilling(t *testing.T, n int, more string) (k *killing, moments int, from uint64) {
+	if testing.Short() {
+		n = min(n, 10)
+	}
+	if from = *seed; from == 0 {
+		from = uint64(time.Now().UnixNano())
+	}
+	t.Logf("%d kills, -seed %d", n, from)
+	k = &killing{world: newWorld(t, killConfig), random: rand.New(rand.NewPCG(from, 0)), load: load{acked: map[string]bool{}, asked: map[string]bool{}}}
+	k.write("units/real.toml", "name = \"real\"\nengine = \"shell\"\nexecute = 'echo n=1 >>\"$APOLLO_OUTPUT\"'\nretries = 1000\n"+more)
+	return k, n, from
+}
+
+// work starts workers of protocols 1 and 2, some of which keep what was not acknowledged.
+func (k *killing) work(ctx context.Context, workers int, from uint64) {
+	for i := range workers {
+		w := newWorker(fmt.Sprint("worker-", i), 1+min(i, 1), k.addrFile, rand.New(rand.NewPCG(from, uint64(i+1))))
+		w.keeps = i%2 == 1
+		k.group.Go(func() { w.work(ctx, k) })
+	}
+}
+
 // load is what clients asked for.
 type load struct {
 	mu    sync.Mutex
@@ -80,11 +94,7 @@ type load struct {
 
 // begin starts workers and clients; they look for a controller by themselves.
 func (k *killing) begin(ctx, clients context.Context, from uint64) {
-	for i := range 6 {
-		w := newWorker(fmt.Sprint("worker-", i), 1+min(i, 1), k.addrFile, rand.New(rand.NewPCG(from, uint64(i+1))))
-		w.keeps = i%2 == 1
-		k.group.Go(func() { w.work(ctx, k) })
-	}
+	k.work(ctx, 6, from)
 	for i := range 3 {
 		random := rand.New(rand.NewPCG(from, uint64(i+100)))
 		k.clients.Go(func() { k.submit(clients, strconv.Itoa(i), random) })

@@ -4,7 +4,6 @@ import (
 	"context"
 	"flag"
 	"fmt"
-	"math/rand/v2"
 	"strconv"
 	"testing"
 	"time"
@@ -58,27 +57,13 @@ retries = 1000
 // and the state's total is exact.
 func TestMissionKills(t *testing.T) {
 	t.Parallel()
-	n := *missionKills
-	if testing.Short() {
-		n = min(n, 10)
-	}
-	from := *seed
-	if from == 0 {
-		from = uint64(time.Now().UnixNano())
-	}
-	t.Logf("-missionkills %d -seed %d", n, from)
-	k := &killing{world: newWorld(t, killConfig), random: rand.New(rand.NewPCG(from, 0)), load: load{acked: map[string]bool{}, asked: map[string]bool{}}}
-	k.write("units/real.toml", "name = \"real\"\nengine = \"shell\"\nexecute = 'echo n=1 >>\"$APOLLO_OUTPUT\"'\nretries = 1000\n[in.x]\ntype = \"int\"\n[out.n]\ntype = \"int\"\n")
+	k, n, from := newKilling(t, *missionKills, "[in.x]\ntype = \"int\"\n[out.n]\ntype = \"int\"\n")
 	ctx, cancel := context.WithCancel(t.Context())
 	defer k.group.Wait()
 	defer cancel()
 	starters, enough := context.WithCancel(ctx)
 	defer enough()
-	for i := range 4 {
-		w := newWorker(fmt.Sprint("worker-", i), 1+min(i, 1), k.addrFile, rand.New(rand.NewPCG(from, uint64(i+1))))
-		w.keeps = i%2 == 1
-		k.group.Go(func() { w.work(ctx, k) })
-	}
+	k.work(ctx, 4, from)
 	for i := range 2 {
 		k.clients.Go(func() { k.runs(starters, strconv.Itoa(i)) })
 	}
