@@ -40,6 +40,7 @@ func (x *explainer) dead() {
 	class, text := x.m.lastError(x.i)
 	x.say("dead letter, %s: %s", x.ago(x.t.finished), x.failure(class, text))
 	x.say("%s", x.notRepeated(class))
+	x.lostFiles(class)
 	if class == task.Expired && x.t.deadline != 0 {
 		x.say("a requeue takes the deadline away")
 	}
@@ -50,6 +51,20 @@ func (x *explainer) dead() {
 		x.hint("logs %s", x.id)
 	}
 	x.goesOn()
+}
+
+// lostFiles says which units made files that this one found missing or changed:
+// a resume makes those anew.
+func (x *explainer) lostFiles(class task.Class) {
+	r := x.m.runOfTask(x.i)
+	if r == nil || class != task.InputInvalid || r.origin.Mode == modeRollback {
+		return
+	}
+	for _, p := range r.spec.graph.Parents(int(x.t.unit)) {
+		if file := x.m.fileLost(r.flow.units[p]); file != "" {
+			x.say("unit %s handed on %s: a resume runs it again", r.spec.mission.Units[p].Name, said(file))
+		}
+	}
 }
 
 // notRepeated is why a failure was the last one.
